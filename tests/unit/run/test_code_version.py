@@ -90,7 +90,7 @@ def test_a_digest_changes_with_the_modules_that_a_job_reaches_and_with_no_other(
 
 def test_an_edit_to_each_module_reruns_the_rules_of_the_list() -> None:
     differ = [*unified_diff(LIST.read_text(encoding="utf-8").splitlines(), reruns().splitlines(), lineterm="", n=0)]
-    assert differ == [], f"`{COMMAND}` writes the list again; commit it if these rules should rerun"
+    assert not differ, "\n".join([f"`{COMMAND}` writes the list again; commit it if these rules should rerun:", *differ])
 
 
 def test_a_new_measure_changes_the_digest_of_what_measures_and_of_nothing_else(copy: Path) -> None:
