@@ -208,7 +208,7 @@ def _check_measure(experiment: Experiment, key: str, value: str, problems: Probl
     """Check that a measure is known, at one of the cutoffs, and defined on all chosen datasets."""
     known = {name: each for name, each in MEASURES.items() if each.ranks_systems}
     if (name := name_of(value)) not in known:
-        names = ", ".join(f"{each} ({known[each].needs.words})" if known[each].needs else each for each in known)
+        names = ", ".join(f"{key} ({each.needs.words})" if each.needs else key for key, each in known.items())
         with_cutoff = [f"{each}@{cutoff_of(value)}" for each in known]
         problems.add(key, value, f"expected a measure with a cutoff, such as NDCG@10: {names}{nearest(value, with_cutoff)}")
         return

@@ -26,6 +26,10 @@ Stream = BinaryIO | DigestingWriter
 """File to which an artifact is written; nothing of it can be read, nor written again."""
 
 
+SOURCES = "sources"
+"""Key of a record with facts of other records, by their paths."""
+
+
 class Artifact:
     """A file of the results whose record has been read; each kind of file is a subclass.
 
@@ -60,8 +64,12 @@ class Artifact:
 
     @property
     def here(self) -> dict[str, str]:
-        """Digests of the files behind it that are there now: what is made elsewhere from another of these is not its own."""
-        return self.named
+        """Digests of what must not be another file for any input: this file, and the records that it names as its sources.
+
+        Such a record may be gone, as representations are deleted.
+        """
+        sources = {name: self.results / name for name in self.record.get(SOURCES, ())}
+        return {**self.named, **{name: file_digest(path) for name, path in sources.items() if path.is_file()}}
 
     def check(self) -> None:
         """Raise DataError unless the file has the digest in its record."""
@@ -109,7 +117,7 @@ class Step:
         ancestors: Sequence[Pattern] | None,
         same: Sequence[str],
     ) -> None:
-        self.name, self.__doc__ = function.__name__, function.__doc__
+        self.name = function.__name__
         self.function, self.makes, self.stage, self.ancestors, self.same = function, makes, stage, ancestors, same
 
     def __call__(self, *arguments: Any, **named: Any) -> Made:

@@ -16,13 +16,10 @@ from beirflow.ranking.ranking import Hits
 from beirflow.ranking.searched import EXPANSION_SOURCE
 
 OF_A_SOURCE = ("made", "seconds", "bytes", "counts", "job", EXPANSION_SOURCE)
-"""Keys of each record behind a run that the merge needs."""
+"""Keys of each record behind a run that the merge needs.
 
-SOURCES = "sources"
-"""Key of the record: by path, the keys :data:`OF_A_SOURCE` of the records of what was searched.
-
-They are copied, since representations may be deleted, and records made anew, before the merge. What several chunks share counts
-once.
+The record of candidates has them under ``SOURCES``, by path: representations may be deleted, and records made anew, before the
+merge. What several chunks share counts once.
 """
 
 COLUMNS = pa.schema([("query", pa.int32()), ("row", pa.int32()), ("score", pa.float32())])
@@ -38,12 +35,6 @@ class Candidates(Artifact):
     def named(self) -> dict[str, str]:
         """Nothing: candidates are deleted once they are merged, and what they were made from is named in their place."""
         return {}
-
-    @property
-    def here(self) -> dict[str, str]:
-        """Digests of the records of what was searched that are still there."""
-        paths = {name: self.results / name for name in self.record[SOURCES]}
-        return {name: file_digest(path) for name, path in paths.items() if path.is_file()}
 
     def read(self) -> Hits:
         """Read number of the query, int32, row of the document in the chunk, int32, and score, float32, each of shape (n,)."""
@@ -74,7 +65,7 @@ def searched_inputs(
     read: Mapping[str, str] | None = None,
     models: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> tuple[dict[str, str], dict[str, Any]]:
-    """Return the digests of the inputs of a search by path below the results, and its :data:`SOURCES`.
+    """Return the digests of the inputs of a search by path below the results, and its ``SOURCES``.
 
     ``searched`` are the files that were searched, each with the content of its record, ``read`` the sha256 of other inputs, by
     path below the results, and ``models`` the records of models that were made for this, by their paths.

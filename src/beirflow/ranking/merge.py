@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from beirflow.core.artifact import Made, step
+from beirflow.core.artifact import SOURCES, Made, step
 from beirflow.core.errors import DataError
 from beirflow.core.records import together, totals
 from beirflow.data.corpus_files import Documents, Queries
-from beirflow.ranking.candidates import SOURCES, Candidates
+from beirflow.ranking.candidates import Candidates
 from beirflow.ranking.ranking import Hits, Ties, rank_hits
 from beirflow.ranking.run_file import Columns, Run
 from beirflow.ranking.searched import check_one_source

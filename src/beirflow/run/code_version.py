@@ -155,8 +155,10 @@ def _modules() -> set[str]:
     starts = {PACKAGE: ""}
     for folder in (extension.folder for extension in extensions()):
         starts[folder] = f"{folder.name}." if folder.name.startswith(OTHERS) else f"extensions.{folder.name}."
-    files = [(path.relative_to(folder), start) for folder, start in starts.items() for path in folder.rglob("*.py")]
-    names = {start + ".".join(path.with_suffix("").parts) for path, start in files}
+    files = [(folder, path, start) for folder, start in starts.items() for path in folder.rglob("*.py")]
+    # The file of a package counts where it holds more than a docstring.
+    kept = ((folder, path, start) for folder, path, start in files if path.name != "__init__.py" or code_lines(path.read_bytes()))
+    names = {start + ".".join(path.relative_to(folder).with_suffix("").parts) for folder, path, start in kept}
     return {name.removesuffix(".__init__") for name in names}
 
 

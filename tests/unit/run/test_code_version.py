@@ -95,12 +95,12 @@ def test_an_edit_to_each_module_reruns_the_rules_of_the_list() -> None:
 
 def test_a_new_measure_changes_the_digest_of_what_measures_and_of_nothing_else(copy: Path) -> None:
     rules = ["evaluate_run", "fuse_runs", "encode_chunk", "merge_chunks"]
-    before = fresh_versions(rules)
+    before = fresh_versions()
     new = copy / "beirflow/ranking/measures/new.py"
     new.write_text("from beirflow.ranking.measures.registry import measure\n", encoding="utf-8")
-    after = fresh_versions(rules)
+    after = fresh_versions()
     assert [before[rule] != after[rule] for rule in rules] == [True, True, False, False]
-    assert changes(copy, "evaluate_run", "ranking.measures.beir")
+    assert changes(copy, RULES["evaluate_run"], "ranking.measures.beir")
 
 
 WRITTEN = """def double(x):

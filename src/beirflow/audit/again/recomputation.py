@@ -78,7 +78,7 @@ def _check_dataset(chain: Chain, system: str, dataset: str, result: Result) -> I
     retrieved: dict[str, int] = {}
     yield from _check_ranking(chain, system, dataset, (result,), lambda query, ids: retrieved.update({query: len(ids)}))
     values = measure(read_columns(chain.file(run_path), run_path), qrels, cutoffs)
-    again = {row.pop("query_id"): row for row in values.to_dict("records")}
+    again: Mapping[Any, Any] = values.set_index("query_id").to_dict("index")
     yield _compare_queries(chain, path, result, again)
     without = len(again.keys() - retrieved)
     counts = {"queries": len(again), "retrieved": sum(retrieved.values()), "queries_without_results": without}

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from beirflow.families.expansions.settings import WordWeights, WrittenQueries
 from beirflow.families.postings.names import ENGLISH
 
 
@@ -17,7 +16,7 @@ class Index(NamedTuple):
     @property
     def kind(self) -> str:
         """Kind of the expansion, ``queries`` or ``weights``."""
-        return WrittenQueries.kind if self.use in ("append", "field") else WordWeights.kind
+        return "queries" if self.use in ("append", "field") else "weights"
 
     @property
     def name(self) -> str:
