@@ -32,7 +32,7 @@ def main(what: str, folder: str, device: str, precision: str, number: str) -> No
 
             vectors = {"query_vectors_path": str(here / "queries.npy"), "chunk_vectors_path": str(here / "chunk-0.npy")}
             of_corpus = {"system": "bench", "documents_path": documents, "queries_path": queries, "chunk": 0, "similarity": "dot"}
-            cut = {"top_k": K, "drop_self_matches": False, "output_path": str(here / f"hits-{number}.npz")}
+            cut = {"top_k": K, "drop_self_matches": False, "output_path": str(here / f"hits-{number}.arrow")}
             call(search_chunk, **shared, **vectors, **of_corpus, **cut)
             return
         how = {"settings": EncoderSettings(**read_json(here / "encoder.json")), "precision": precision, **shared}

@@ -58,9 +58,7 @@ def jobs_of(folder: Path, k: int, threads: int) -> Any:
     """The jobs, with the parameters of every peer, which are ours by default; what a job imports is no part of its time."""
     import pandas  # noqa: F401
 
-    import beirflow.families.lexical.index_chunk
-    import beirflow.families.lexical.search_index
-    import beirflow.families.lexical.statistics  # noqa: F401
+    import steps  # noqa: F401
     from bench.stages.bm25_msmarco import Jobs
 
     return Jobs(folder, 1, k, threads)
@@ -137,8 +135,9 @@ def check(source: Path, folder: Path) -> None:
 
 def our_hits(candidates: Path, doc_ids: np.ndarray, query_ids: list[str]) -> Hits:
     """Our candidates, which are the hits in the whole corpus, since it is one chunk."""
-    with np.load(candidates) as found:
-        query, row, score = (found[name] for name in ("query", "row", "score"))
+    from beirflow.ranking.candidates import Candidates
+
+    query, row, score = Candidates(candidates).read()
     cuts = np.searchsorted(query, np.arange(len(query_ids) + 1)).tolist()
     spans = zip(query_ids, cuts, cuts[1:], strict=False)
     return {name: (doc_ids[row[start:end]], score[start:end]) for name, start, end in spans if end > start}

@@ -8,11 +8,14 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from beirflow.core import layout
+from beirflow.core.artifact import Step
 from beirflow.core.records import Job, read_json
 from beirflow.families.lexical import LexicalSettings
 from beirflow.families.lexical.fields import Index
@@ -72,47 +75,49 @@ def inputs(folder: Path, documents: int, chunks: int, asked: int, size: int, mea
 
 
 class Jobs:
-    """The jobs of the rules: each reads the input, and what the rules before it left in FOLDER/<rule>."""
+    """The jobs of the rules: each reads the input, and what the rules before it left."""
 
     def __init__(self, folder: Path, chunks: int, k: int, threads: int) -> None:
         self.k, self.threads, self.job = k, threads, Job(folder)
         self.documents, self.queries = (str(folder / f"input/{name}.parquet") for name in ("documents", "queries"))
-        self.postings = [str(folder / f"index_chunk/chunk-{chunk}.arrow") for chunk in range(chunks)]
-        self.statistics = str(folder / "sum_statistics/statistics.parquet")
-        self.candidates = [str(folder / f"search_index/chunk-{chunk}.npz") for chunk in range(chunks)]
-        self.run, self.record = (str(folder / f"merge_chunks/run.{suffix}") for suffix in ("parquet", "json"))
+        names = {"analyzer": Index().name, "system": SYSTEM, "dataset": "input"}
+        self.postings = [str(folder / layout.POSTINGS(**names, chunk=chunk)) for chunk in range(chunks)]
+        self.statistics = str(folder / layout.STATISTICS(**names))
+        self.candidates = [str(folder / layout.CANDIDATES(**names, chunk=chunk)) for chunk in range(chunks)]
+        self.run = str(folder / layout.RUN(**names))
+        self.made = {
+            "index_chunk": self.postings,
+            "sum_statistics": [self.statistics],
+            "search_index": self.candidates,
+            "merge_chunks": [self.run],
+        }
 
     def index_chunk(self, chunk: int) -> None:
         """Index a chunk."""
         from beirflow.families.lexical.index_chunk import index_chunk
 
-        made = {"index": Index(), "output_path": self.postings[chunk], "job": self.job}
-        index_chunk(documents_path=self.documents, chunk=chunk, threads=self.threads, **made)
+        self._run(index_chunk, self.postings[chunk], documents=self.documents, index=Index(), chunk=chunk, threads=self.threads)
 
     def sum_statistics(self) -> None:
         """Sum up the statistics of all chunks."""
         from beirflow.families.lexical.statistics import sum_statistics
 
-        sum_statistics(postings_paths=self.postings, index=Index(), output_path=self.statistics, job=self.job)
+        self._run(sum_statistics, self.statistics, postings=self.postings, index=Index())
 
     def search_index(self, chunk: int) -> None:
         """Search a chunk."""
         from beirflow.families.lexical.search_index import search_index
-        from by_name import call
+        from beirflow.ranking.searched import Retrieval
 
-        call(
+        self._run(
             search_index,
-            settings=LexicalSettings(SYSTEM),
-            system=SYSTEM,
-            queries_path=self.queries,
-            documents_path=self.documents,
-            chunk=chunk,
-            postings_path=self.postings[chunk],
-            statistics_path=self.statistics,
-            output_path=self.candidates[chunk],
-            top_k=self.k,
-            drop_self_matches=True,
-            job=self.job,
+            self.candidates[chunk],
+            queries=self.queries,
+            documents=self.documents,
+            postings=self.postings[chunk],
+            statistics=self.statistics,
+            bm25=LexicalSettings(SYSTEM).bm25,
+            retrieval=Retrieval(self.k, drop_self_matches=True),
             threads=self.threads,
         )
 
@@ -120,17 +125,25 @@ class Jobs:
         """Merge the candidates of all chunks."""
         from bench.stages.merge import merge
 
-        merge(SYSTEM, self.candidates, Path(self.queries).parent, Path(self.run).parent, self.k, self.job)
+        merge(SYSTEM, "input", self.candidates, Path(self.queries).parent, Path(self.run), self.k, self.job)
+
+    def _run(self, step: Step, output: str, **arguments: Any) -> None:
+        import steps
+
+        steps.run(step, self.job, [output, str(Path(output).with_suffix(".json"))], **arguments)
 
 
 def ours(output: Path, folder: Path, chunks: int, k: int, threads: int, *chunk: int) -> None:
     """Run one job of the rule after which the output is named, or those of all chunks, each in a process as Snakemake does."""
-    job = getattr(Jobs(folder, chunks, k, threads), output.name)
+    jobs = Jobs(folder, chunks, k, threads)
     if chunk or output.name in ("sum_statistics", "merge_chunks"):
-        job(*chunk)
-        return
-    for each in range(chunks):
-        subprocess.run([sys.executable, "-m", "bench.child", *sys.argv[1:], str(each)], check=True)
+        getattr(jobs, output.name)(*chunk)
+    else:
+        for each in range(chunks):
+            subprocess.run([sys.executable, "-m", "bench.child", *sys.argv[1:], str(each)], check=True)
+    if not chunk:  # for their size
+        for path in jobs.made[output.name]:
+            (output / Path(path).name).hardlink_to(path)
 
 
 class Occurrences:

@@ -8,10 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from beirflow.core.layout import CANDIDATES
 from beirflow.core.records import Job
 from bench.child import report
 
-PARTS, SAMPLE = 10, 20
+PARTS, SAMPLE, SYSTEM = 10, 20, "none"
 
 STEP = 1_000_003
 """A prime above every size of a chunk, so that its multiples are distinct rows."""
@@ -26,10 +27,11 @@ Ranked = list[tuple[str, float]]
 def inputs(folder: Path, queries: int, documents: int, chunks: int, k: int, before_ids: str = "") -> None:
     """Write candidates as ``search_chunk`` does, of the same documents in few chunks and in many.
 
-    FOLDER/<chunks> holds many chunks, FOLDER/<chunks / 10> the same documents in a tenth as many: what a large chunk finds is the
-    best of what its ten parts find, so that both must merge to the same run. Scores are the best of as many draws from the
-    exponential distribution as a chunk has documents; as float32 a few thousand of those that end in the run tie. ``documents``
-    is a multiple of ``chunks``, and that of ten. ``before_ids`` starts every id of a document.
+    FOLDER/<chunks> has a corpus of many chunks, FOLDER/<chunks / 10> the same documents in a tenth as many; candidates are in a
+    folder beside FOLDER. What a large chunk finds is the best of what its ten parts find, so that both must merge to the same
+    run. Scores are the best of as many draws from the exponential distribution as a chunk has documents; as float32 a few
+    thousand of those that end in the run tie. ``documents`` is a multiple of ``chunks``, and that of ten. ``before_ids`` starts
+    every id of a document.
     """
     from beir_writer import write_corpus_record
 
@@ -42,7 +44,7 @@ def inputs(folder: Path, queries: int, documents: int, chunks: int, k: int, befo
         here.mkdir(parents=True)
         write_ids(here / "documents.parquet", np.split(numbers, count), before_ids)
         pq.write_table(pa.table({"query_id": names}), here / "queries.parquet")
-        write_corpus_record(here)
+        write_corpus_record(here, folder.parent)
     for large in range(chunks // PARTS):
         parts = [hits(rng, queries, size, k) for _ in range(PARTS)]
         for number, part in enumerate(parts):
@@ -86,52 +88,58 @@ def join(parts: list[tuple[np.ndarray, np.ndarray]], size: int, k: int) -> tuple
 def save(folder: Path, chunk: int, rows: np.ndarray, scores: np.ndarray) -> None:
     """Write the candidates of a chunk."""
     from beirflow.data.corpus_files import recorded_digest
-    from beirflow.ranking.candidates import Candidates, origin_of, write_candidates
+    from beirflow.ranking.candidates import write_candidates
 
     query = np.repeat(np.arange(len(rows), dtype=np.int32), rows.shape[1])
-    candidates = Candidates(query, rows.ravel(), scores.ravel(), self_matches=1)
     job = Job(folder.parents[1])
     paths = [folder / f"{name}.parquet" for name in ("queries", "documents")]
-    read = job.digests({path: recorded_digest(path) for path in paths})
-    origin = origin_of(job, system="none", chunk=chunk, top_k=rows.shape[1], searched={}, read=read, seconds=0.5)
-    write_candidates(folder / f"chunk-{chunk}.npz", candidates, origin)
+    facts = {"top_k": rows.shape[1], "ties": "descending", "counts": {"self_matches_dropped": 1}, "seconds": {"search": 0.5}}
+    inputs = job.digests({path: recorded_digest(path) for path in paths})
+    hits = query, rows.ravel(), scores.ravel()
+    write_candidates(candidates_of(folder)[chunk], hits, job, inputs=inputs, sources={}, made={}, **facts)
+
+
+def candidates_of(folder: Path) -> list[str]:
+    """The candidates of all chunks of a corpus, whose folder has their number as its name."""
+    names = {"system": SYSTEM, "dataset": folder.name}
+    return [str(folder.parents[1] / CANDIDATES(**names, chunk=chunk)) for chunk in range(int(folder.name))]
 
 
 def ours(output: Path, source: Path, k: int) -> None:
     """Run ``merge_chunks``, in the job of the candidates."""
-    candidates = [str(source / f"chunk-{chunk}.npz") for chunk in range(int(source.name))]  # named after its number of chunks
-    merge("none", candidates, source, output, k, Job(source.parents[1]))
+    merge(SYSTEM, source.name, candidates_of(source), source, output / "run.parquet", k, Job(source.parents[1]))
 
 
-def merge(system: str, candidates: list[str], corpus: Path, output: Path, k: int, job: Job) -> None:
+def merge(system: str, dataset: str, candidates: list[str], corpus: Path, run: Path, k: int, job: Job) -> None:
     """Merge candidates of all chunks of a corpus to a run and its record."""
+    import steps
     from beirflow.ranking.merge import merge_chunks
-    from by_name import call
 
-    call(
+    steps.run(
         merge_chunks,
+        job,
+        [str(run), str(run.with_suffix(".json"))],
+        queries=str(corpus / "queries.parquet"),
+        documents=str(corpus / "documents.parquet"),
+        candidates=candidates,
         system=system,
-        dataset="none",
-        candidate_paths=candidates,
-        queries_path=str(corpus / "queries.parquet"),
-        documents_path=str(corpus / "documents.parquet"),
+        dataset=dataset,
         top_k=k,
-        run_path=str(output / "run.parquet"),
-        record_path=str(output / "run.json"),
-        job=job,
+        run_settings={},
     )
 
 
 def brute_force(source: Path, sample: np.ndarray, k: int) -> list[Ranked]:
     """The k best of some queries: all candidates, sorted as the ranking rule reads."""
+    from beirflow.ranking.candidates import Candidates
+
     doc_ids = pq.read_table(source / "documents.parquet", columns=["doc_id"])["doc_id"]
     chunks = int(source.name)
     size = len(doc_ids) // chunks
     ranked: list[Ranked] = [[] for _ in sample]
-    for chunk in range(chunks):
+    for chunk, path in enumerate(candidates_of(source)):
         ids = doc_ids.slice(chunk * size, size).to_numpy()
-        with np.load(source / f"chunk-{chunk}.npz") as candidates:
-            query, row, score = (candidates[name] for name in ("query", "row", "score"))
+        query, row, score = Candidates(path).read()
         for number, wanted in enumerate(sample):
             here = slice(*np.searchsorted(query, [wanted, wanted + 1]))
             ranked[number] += zip(ids[row[here]], score[here].tolist(), strict=True)

@@ -31,7 +31,7 @@ def inputs(folder: Path, queries: int, *counts: int) -> None:
         doc_ids = [f"d{number}" for number in rng.permutation(count)]
         pq.write_table(pa.table({"query_id": [f"q{number}" for number in range(queries)]}), here / "queries.parquet")
         pq.write_table(pa.table({"doc_id": doc_ids}), here / "documents.parquet", row_group_size=count)
-        write_corpus_record(here)
+        write_corpus_record(here, folder.parent)
         write_json(here / "model.json", {})
         store(here / "queries.npy", unit_vectors(rng, queries))
         store(here / "chunk.npy", document_vectors(rng, count))
@@ -61,7 +61,7 @@ def store(path: Path, vectors: np.ndarray) -> None:
     read = [path.with_name(name) for name in ("queries.parquet", "documents.parquet", "model.json")]
     write_record(
         path.with_suffix(".json"),
-        Job(path.parent),
+        Job(path.parents[2]),
         inputs={source: file_digest(source) for source in read},
         outputs={path: file_digest(path)},
         made={"precision": "float32"},
@@ -87,11 +87,11 @@ def ours(output: Path, source: Path, k: int, threads: int) -> None:
             chunk=0,
             query_vectors_path=str(source / "queries.npy"),
             chunk_vectors_path=str(source / "chunk.npy"),
-            output_path=str(output / "candidates.npz"),
+            output_path=str(output / "candidates.arrow"),
             similarity="dot",
             top_k=k,
             drop_self_matches=True,
-            job=Job(source),
+            job=Job(source.parents[1]),
             device="auto",
             threads=threads,
         )
@@ -146,8 +146,9 @@ def peer_beir(output: Path, source: Path, k: int, threads: int) -> None:
 
 def check(source: Path, k: int, mine: Path, *peers: Path) -> None:
     """Compare our ranking with brute force in float64, and our scores with those of the peers."""
-    with np.load(mine / "candidates.npz") as found:
-        rows, scores = (found[name].reshape(-1, k) for name in ("row", "score"))
+    from beirflow.ranking.candidates import Candidates
+
+    rows, scores = (column.reshape(-1, k) for column in Candidates(mine / "candidates.arrow").read()[1:])
     tied = 0
     for query, expected, exact in brute_force(source, k):
         tied += len(expected) > k
