@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("threads_as_before")
 
 CORPUS, DOCUMENTS, QUERIES = "corpora/{d}/corpus.json", "corpora/{d}/documents.parquet", "corpora/{d}/queries.parquet"
 QUERY_VECTORS, VECTORS = "embeddings/{s}/{d}/queries.npy", "embeddings/{s}/{d}/chunk-1.npy"
-MATCHES, REUSED, CANDIDATES = "corpora/more/shared.parquet", "embeddings/{s}/more/chunk-1.npy", "candidates/{s}/{d}/chunk-1.npz"
+MATCHES, REUSED, CANDIDATES = "corpora/more/shared.parquet", "embeddings/{s}/more/chunk-1.npy", "candidates/{s}/{d}/chunk-1.arrow"
 RUN, METRICS, FORUM_METRICS = "runs/{s}/{d}.parquet", "metrics/{s}/{d}.json", "metrics/{s}/row-{d}.json"
 
 READERS: dict[str, list[str]] = {
@@ -38,6 +38,7 @@ READERS: dict[str, list[str]] = {
     VECTORS: [CANDIDATES, REUSED],
     "embeddings/{s}/{d}/chunk-1.json": [CANDIDATES, REUSED],
     CANDIDATES: [RUN],
+    "candidates/{s}/{d}/chunk-1.json": [RUN],
     RUN: [METRICS, "runs/{s}/{d}.trec.gz"],
     "runs/{s}/{d}.json": [METRICS, "runs/{s}/{d}.trec.gz"],
     METRICS: ["summary.csv"],
@@ -45,7 +46,7 @@ READERS: dict[str, list[str]] = {
 }
 """Every kind of file that a later step reads, and a file that each of these steps makes."""
 
-SOME_BYTES_UNREAD = (DOCUMENTS, MATCHES, CANDIDATES)
+SOME_BYTES_UNREAD = (DOCUMENTS, MATCHES)
 
 REPAIR = re.compile(r" rm ([^\s;]+)")
 
@@ -151,7 +152,7 @@ def test_a_damaged_file_is_refused_by_every_step_that_reads_it(results: Finished
 
 @pytest.mark.parametrize("name", READERS)
 def test_a_flipped_bit_is_refused_or_changes_nothing(results: Finished, name: str) -> None:
-    """Nothing in bytes that nobody reads, such as the time in an archive or the pages of another chunk."""
+    """Nothing in bytes that nobody reads, such as the pages of another chunk."""
     path = results.path(name)
     whole = path.read_bytes()
     expected = outcome(results)
@@ -203,9 +204,9 @@ def test_a_merge_refuses_candidates_whose_vectors_have_another_record_now(result
     record = results.path(f"embeddings/{{s}}/{{d}}/{name}.json")
     record.write_bytes(content)
     chunk = 0 if name == "queries" else 1
-    candidates = f"candidates/{{s}}/{{d}}/chunk-{chunk}.npz"
+    candidates = f"candidates/{{s}}/{{d}}/chunk-{chunk}.json"
     said = refusal(results, RUN)
-    assert said.startswith(f"{results.path(candidates)}: found candidates from embeddings/tiny/small/{name}.json ")
+    assert said.startswith(f"{results.path(candidates)}: it was made from the embeddings/tiny/small/{name}.json ")
     assert said.endswith(f"rm {results.path(candidates)}")
     assert refusal(results, candidates).endswith(f"rm {record}")
 

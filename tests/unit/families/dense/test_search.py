@@ -17,14 +17,16 @@ import torch
 from sentence_transformers.sentence_transformer.evaluation import RerankingEvaluator
 from sklearn.metrics import average_precision_score
 
+import steps
 from beir_writer import write_corpus_record
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
+from beirflow.core.layout import CANDIDATES
 from beirflow.core.records import Job, read_json, write_json, write_record
 from beirflow.evaluation.evaluate import evaluate_run
 from beirflow.families.dense import search
 from beirflow.families.dense.compression import find_ranges
-from beirflow.ranking.candidates import read_candidates
+from beirflow.ranking.candidates import Candidates
 from beirflow.ranking.merge import merge_chunks
 from beirflow.run.hardware import Hardware
 from by_name import call
@@ -41,7 +43,7 @@ def chunk(tmp_path: Path) -> dict[str, Any]:
     write_json(tmp_path / "model.json", {})
     for name, vectors in (("queries", np.ones((3, 4))), ("chunk", np.ones((3, 4)) * [[1], [3], [2]])):
         store(tmp_path / f"{name}.npy", vectors)
-    names = {"model": "model.json", "output": "candidates.npz", "query_vectors": "queries.npy", "chunk_vectors": "chunk.npy"}
+    names = {"model": "model.json", "output": "found/chunk-1.arrow", "query_vectors": "queries.npy", "chunk_vectors": "chunk.npy"}
     paths = names | {"queries": "queries.parquet", "documents": "documents.parquet"}
     files = {f"{name}_path": str(tmp_path / file) for name, file in paths.items()}
     on = {"device": "cpu", "threads": 1, "job": Job(tmp_path, "search_chunk/toy", "c0de")}
@@ -68,7 +70,7 @@ def refused(arguments: dict[str, Any]) -> str:
     """The message of a refused search, which writes nothing."""
     with pytest.raises(DataError) as caught:
         call(search.search_chunk, **arguments)
-    assert not Path(arguments["output_path"]).exists()
+    assert not list(Path(arguments["output_path"]).parent.glob("*"))
     return str(caught.value)
 
 
@@ -77,9 +79,9 @@ def test_self_matches_are_dropped_before_the_cut_and_counted(
     chunk: dict[str, Any], drop: bool, dropped: int, of_d4: list[tuple[int, float]]
 ) -> None:
     call(search.search_chunk, **chunk | {"drop_self_matches": drop})
-    found, _ = read_candidates(chunk["output_path"])
-    hits = list(zip(found.query.tolist(), found.row.tolist(), found.score.tolist(), strict=True))
-    assert found.self_matches == dropped
+    found = Candidates(chunk["output_path"])
+    hits = list(zip(*(column.tolist() for column in found.read()), strict=True))
+    assert found.record["counts"] == {"self_matches_dropped": dropped}
     others = [(1, 12.0), (2, 8.0)]
     assert hits == [(q, *hit) for q, of_query in enumerate([others, of_d4, others]) for hit in of_query]
 
@@ -101,14 +103,15 @@ def test_nothing_looks_for_a_gpu_before_the_search_has_one(chunk: dict[str, Any]
 
 def test_candidates_say_what_they_were_found_in_by_which_job(chunk: dict[str, Any], tmp_path: Path) -> None:
     call(search.search_chunk, **chunk)
-    _, found = read_candidates(chunk["output_path"])
-    assert (found.system, found.chunk, found.top_k, found.made) == ("toy", 1, 2, {})
-    assert (found.job, found.code) == ("search_chunk/toy", "c0de")
-    assert 0 < found.seconds < 60
+    found = Candidates(chunk["output_path"])
+    found.check()
+    assert [found.record[key] for key in ("top_k", "ties", "made")] == [2, "descending", {}]
+    assert (found.record["job"], found.record["code"]) == ("search_chunk/toy", "c0de")
+    assert 0 < found.record["seconds"]["search"] < 60
     read = ["model.json", "queries.parquet", "documents.parquet", "queries.npy", "queries.json", "chunk.npy", "chunk.json"]
-    assert found.inputs == {name: file_digest(tmp_path / name) for name in read}
+    assert found.record["inputs"] == {name: file_digest(tmp_path / name) for name in read}
     shared = {"made": {"precision": "float32", "device": "cpu"}, "seconds": {"load": 1.0}, "counts": {"tokens": 5}}
-    assert found.sources == {
+    assert found.record["sources"] == {
         f"{name}.json": {**shared, "bytes": {"index": (tmp_path / f"{name}.npy").stat().st_size}, "job": f"encode/{name}"}
         for name in ("queries", "chunk")
     }
@@ -153,15 +156,23 @@ def a_variant(chunk: dict[str, Any], **how: Any) -> dict[str, Any]:
 def test_a_variant_searches_the_vectors_of_another_system_compressed(chunk: dict[str, Any], tmp_path: Path) -> None:
     """Of each dimension 1 is the least value, -128, and 3 the largest, 127; 2 lies in step 127 of 0 to 255."""
     call(search.search_chunk, **a_variant(chunk))
-    hits, found = read_candidates(chunk["output_path"])
-    assert (found.system, found.made) == ("small", {"vectors": "int8", "dimensions": "4"})
-    assert set(found.inputs) > {"ranges-all.npy", "ranges-all.json", "chunk.npy", "chunk.json", "queries.npy", "model.json"}
-    sizes = {name: source["bytes"] for name, source in found.sources.items()}
+    found = Candidates(chunk["output_path"])
+    query, row, score = found.read()
+    assert found.record["made"] == {"vectors": "int8", "dimensions": "4"}
+    assert set(found.record["inputs"]) > {
+        "ranges-all.npy",
+        "ranges-all.json",
+        "chunk.npy",
+        "chunk.json",
+        "queries.npy",
+        "model.json",
+    }
+    sizes = {name: source["bytes"] for name, source in found.record["sources"].items()}
     assert sizes["chunk.json"] == {"index": 3 * 4}
     assert sizes["queries.json"] == {"queries": 3 * 4}
     assert sizes["ranges-all.json"] == {"index": (tmp_path / "ranges-all.npy").stat().st_size}
-    of_q = hits.query == 2
-    assert list(zip(hits.row[of_q].tolist(), hits.score[of_q].tolist(), strict=True)) == [(0, 4.0 * 128 * 128), (2, 4.0 * 128)]
+    of_q = query == 2
+    assert list(zip(row[of_q].tolist(), score[of_q].tolist(), strict=True)) == [(0, 4.0 * 128 * 128), (2, 4.0 * 128)]
 
 
 def test_ranges_of_other_vectors_or_for_another_similarity_are_refused(chunk: dict[str, Any], tmp_path: Path) -> None:
@@ -247,6 +258,10 @@ def tables_of(results: Path) -> dict[str, str]:
     return {f"{name}_path": str(results / f"{name}.parquet") for name in ("documents", "queries")}
 
 
+def candidates_of(results: Path) -> list[str]:
+    return [str(results / CANDIDATES(system="toy", dataset="s", chunk=chunk)) for chunk in range(CHUNKS)]
+
+
 def search_all(results: Path, top_k: int = 100) -> None:
     shared = {"system": "toy", "model_path": str(results / "model.json"), "similarity": "cosine", "device": "cpu"}
     for chunk in range(CHUNKS):
@@ -256,7 +271,7 @@ def search_all(results: Path, top_k: int = 100) -> None:
             chunk=chunk,
             query_vectors_path=str(results / "of-queries.npy"),
             chunk_vectors_path=str(results / f"chunk-{chunk}.npy"),
-            output_path=str(results / f"candidates-{chunk}.npz"),
+            output_path=candidates_of(results)[chunk],
             top_k=top_k,
             drop_self_matches=True,
             job=Job(results, "search", "c0de"),
@@ -265,13 +280,24 @@ def search_all(results: Path, top_k: int = 100) -> None:
 
 def evaluate(results: Path) -> dict[str, float]:
     """The means of the merged run."""
-    run = {"system": "toy", "dataset": "s", "run_path": str(results / "run.parquet"), "job": Job(results, "merge", "c0de")}
-    paths = [str(results / f"candidates-{chunk}.npz") for chunk in range(CHUNKS)]
-    record_path, qrels_path = str(results / "run.json"), str(results / "qrels.parquet")
-    call(merge_chunks, **run | tables_of(results), candidate_paths=paths, top_k=100, record_path=record_path)
-    made = {"per_query_path": str(results / "per_query.parquet"), "means_path": str(results / "means.json")}
-    call(evaluate_run, **run | made, qrels_path=qrels_path, cutoffs=[10, 100])
-    return dict(read_json(results / "means.json")["measures"])
+    of, job = {"system": "toy", "dataset": "s"}, Job(results, "merge", "c0de")
+    queries, documents, qrels, run, run_record, per_query, means = (
+        str(results / name)
+        for name in (
+            "queries.parquet",
+            "documents.parquet",
+            "qrels.parquet",
+            "run.parquet",
+            "run.json",
+            "means.parquet",
+            "means.json",
+        )
+    )
+    corpus = {"queries": queries, "documents": documents}
+    found = {"candidates": candidates_of(results), "top_k": 100, "run_settings": {}}
+    steps.run(merge_chunks, job, [run, run_record], **corpus, **found, **of)
+    steps.run(evaluate_run, job, [per_query, means], run=run, qrels=qrels, cutoffs=[10, 100], **of)
+    return dict(read_json(means)["measures"])
 
 
 def test_means_are_those_of_the_reranking_evaluator_and_of_its_formulas(results: Path) -> None:
