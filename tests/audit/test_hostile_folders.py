@@ -30,6 +30,7 @@ from beirflow.audit.chain.checks import RecordError
 from beirflow.audit.chain.reading import RECORD_BYTES, check_statistics, read_record
 from beirflow.audit.facts import corpora
 from beirflow.core.errors import DataError
+from beirflow.core.layout import QRELS
 from beirflow.core.records import read_json
 from beirflow.ranking.run_file import write_run
 from forger import FAILED, Forger, named
@@ -315,6 +316,15 @@ def test_a_manifest_of_too_many_metrics_is_not_followed(forger: Forger) -> None:
     (found,) = forger.failed()
     assert "names 20,006 metrics, but at most 10,000 are read" in found.found
     assert time.monotonic() - start < 10
+
+
+def test_judgements_and_cutoffs_beyond_all_limits_are_findings_and_not_measured(forger: Forger) -> None:
+    forger.edit_table(QRELS(dataset="small"), lambda rows: rows.assign(score=rows["score"].where(rows.index > 0, 2**31 - 1)))
+    assert any("has a judgement of 2147483647, expected at most 1000" in check.found for check in forger.failed())
+    forger.edit("manifest.json", lambda manifest: manifest["configuration"].update(cutoffs=[10, 10**12]))
+    assert any(
+        "has the cutoffs [10, 1000000000000], expected numbers from 1 to top_k" in check.found for check in forger.failed()
+    )
 
 
 def test_records_that_name_too_many_files_are_not_followed(forger: Forger, monkeypatch: pytest.MonkeyPatch) -> None:

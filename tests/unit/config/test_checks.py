@@ -10,6 +10,7 @@ from beirflow.config import checks
 from beirflow.config.checks import check_installed, check_rule_names
 from beirflow.config.load import load_experiment
 from beirflow.core.errors import ConfigError
+from beirflow.ranking.measures.all_measures import MEASURES
 
 
 @pytest.mark.parametrize(
@@ -52,3 +53,24 @@ def test_the_profile_for_slurm_names_only_rules() -> None:
         for name in re.findall(r"^rule (\w+):", path.read_text(), re.M)
     }
     check_rule_names(yaml.safe_load(profile.read_text())["set-resources"], rules)
+
+
+@pytest.mark.parametrize(
+    ("key", "measure", "expected"),
+    [
+        ("main_measure", "NDGC@10", r"'NDGC@10'; expected a measure with a cutoff, .*did you mean 'NDCG@10'\?"),
+        ("main_measure", "Hole@10", r"'Hole@10'; expected a measure"),  # no system is ranked by what nobody judged
+        ("main_measure", "NDCG", r"'NDCG'; expected a measure with a cutoff, such as NDCG@10"),
+        ("main_measure", "NDCG@7", r"'NDCG@7'; expected a measure at one of the cutoffs"),
+        ("gate", {"measure": "recall@100"}, r"gate\.measure: found 'recall@100'; .*did you mean 'Recall@100'\?"),
+    ],
+)
+def test_a_measure_is_one_that_ranks_systems(key: str, measure: object, expected: str) -> None:
+    with pytest.raises(ConfigError, match=expected) as refused:
+        load_experiment({"systems": "bm25", "datasets": "scifact", key: measure})
+    assert len(str(refused.value).splitlines()) == 2
+
+
+@pytest.mark.parametrize("name", [name for name, each in MEASURES.items() if each.ranks_systems and not each.needs])
+def test_any_measure_of_every_dataset_can_be_the_main_one(name: str) -> None:
+    assert load_experiment({"systems": "bm25", "datasets": "scifact", "main_measure": f"{name}@10"}).main_measure == f"{name}@10"

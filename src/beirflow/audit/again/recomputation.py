@@ -18,7 +18,6 @@ from beirflow.audit.chain.reading import open_parquet, part, read_columns, read_
 from beirflow.core.layout import MANIFEST, METRICS, QRELS, RUN, TREC_RUN
 from beirflow.data.judged_queries import HIGHEST_SCORE
 from beirflow.evaluation.measures import measure
-from beirflow.evaluation.outside_runs import MOST_PLACES
 from beirflow.evaluation.scores import RETRIEVED_LIMIT, retrieved_limit
 
 TOLERANCE = 1e-9
@@ -71,8 +70,6 @@ def _check_dataset(chain: Chain, system: str, dataset: str, result: Result) -> I
     path, run_path, qrels_path = (form(system=system, dataset=dataset) for form in (METRICS, RUN, QRELS))
     chain.note(MANIFEST, "configuration/cutoffs", None, path)
     cutoffs, qrels = part(chain.manifest, "configuration", "cutoffs", kind=list), read_columns(chain.file(qrels_path), qrels_path)
-    if wrong := [k for k in cutoffs if type(k) is not int or not 1 <= k <= MOST_PLACES]:
-        raise RecordError(f"has the cutoff {wrong[0]!r}, expected an integer from 1 to {MOST_PLACES:,}", MANIFEST)
     if (highest := pc.max(qrels["score"]).as_py()) > HIGHEST_SCORE:
         raise RecordError(f"has a judgement of {highest}, expected at most {HIGHEST_SCORE}", qrels_path)
     retrieved: dict[str, int] = {}
