@@ -325,6 +325,8 @@ def test_judgements_and_cutoffs_beyond_all_limits_are_findings_and_not_measured(
     assert any(
         "has the cutoffs [10, 1000000000000], expected numbers from 1 to top_k" in check.found for check in forger.failed()
     )
+    forger.edit("manifest.json", lambda manifest: manifest["configuration"].update(top_k=10**12))
+    assert any("has the top_k 1000000000000, expected at most 100,000" in check.found for check in forger.failed())
 
 
 def test_records_that_name_too_many_files_are_not_followed(forger: Forger, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from beirflow.config.manifest import TUNED_ON
 from beirflow.core.digests import file_digest
 from beirflow.core.layout import MANIFEST, SUMMARY
 from beirflow.core.records import FORMAT, RECORD_DIGEST
+from beirflow.evaluation.outside_runs import MOST_PLACES
 
 NEEDED: tuple[tuple[tuple[str, ...], type], ...] = (
     (("configuration", "cutoffs"), list),
@@ -82,6 +83,8 @@ def check_form(manifest: Mapping[str, Any]) -> None:
     if len(manifest["inputs"]) > MOST_ROWS:
         raise RecordError(f"names {len(manifest['inputs']):,} metrics, but at most {MOST_ROWS:,} are read")
     cutoffs, top_k = manifest["configuration"]["cutoffs"], manifest["configuration"]["top_k"]
+    if top_k > MOST_PLACES:
+        raise RecordError(f"has the top_k {top_k}, expected at most {MOST_PLACES:,}")
     if not cutoffs or not all(isinstance(k, int) and not isinstance(k, bool) and 1 <= k <= top_k for k in cutoffs):
         raise RecordError(f"has the cutoffs {cutoffs}, expected numbers from 1 to top_k, which is {top_k}")
     tuned_on = part(manifest, TUNED_ON, kind=dict) if TUNED_ON in manifest else {}
