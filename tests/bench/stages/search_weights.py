@@ -52,7 +52,7 @@ def ours(output: Path, source: Path, k: int, threads: int, place: str) -> None:
 
     from beirflow.core.background import read_ahead
     from beirflow.families.sparse.files import Rows, read_segments
-    from beirflow.families.sparse.search import Backward, search_segments, turned_round
+    from beirflow.families.sparse.search import search_segments
     from beirflow.ranking.ranking import Cut, byte_order
 
     with np.load(source / "queries.npz") as arrays:
@@ -60,7 +60,7 @@ def ours(output: Path, source: Path, k: int, threads: int, place: str) -> None:
     with np.load(source / "documents.npz") as arrays:
         ids = pa.array([f"d{number}" for number in range(len(arrays["counts"]))])
     read = read_segments(source / "weights.arrow", "none")
-    segments = turned_round(read_ahead(read), threads) if place == "file" else list(map(Backward.of, read))
+    segments = read_ahead(read) if place == "file" else list(read)
     with timed_call():
         cut = Cut(k, byte_order(ids), np.full(len(queries.counts), -1))
         hits, _ = search_segments(queries, segments, cut, threads)

@@ -130,8 +130,8 @@ def _score(chunk: _Chunk, block: Sequence[int], threads: int) -> tuple[Lists, np
     sizes = np.zeros(len(chunk.sizes), np.int64)
     needed = np.concatenate([chunk.pairs_of(query) for query in block])
     sizes[needed] = chunk.sizes[needed]
-    starts = sizes.sum() - np.cumsum(sizes)  # from the last list to the first, as search_lists needs them
-    ends = starts + sizes
+    ends = np.cumsum(sizes)
+    starts = ends - sizes
     lists = Lists(len(chunk.postings.head.text_lengths), np.empty(sizes.sum(), np.int32), np.empty(sizes.sum()))
 
     def score_part(pairs: np.ndarray) -> None:
@@ -142,7 +142,7 @@ def _score(chunk: _Chunk, block: Sequence[int], threads: int) -> tuple[Lists, np
             _score_pairs(chunk, some, part, chunk.firsts[some] - begin, lists.rows[place], lists.values[place])
 
     # Pairs are in the order of their terms, as postings are.
-    pairs = np.flatnonzero(sizes)[::-1]
+    pairs = np.flatnonzero(sizes)
     part_of = np.searchsorted(chunk.postings.part_starts, chunk.firsts, side="right") - 1
     for _ in map_ahead(score_part, _split(pairs, part_of[pairs]), threads):
         pass

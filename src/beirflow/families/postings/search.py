@@ -9,11 +9,6 @@ positive one has the higher; below, the document's place in the order of ties. S
 """
 
 from collections.abc import Sequence
-from functools import cache
-from importlib import import_module
-from importlib.machinery import PathFinder
-from importlib.util import module_from_spec
-from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -21,28 +16,23 @@ import numpy as np
 from beirflow.ranking.ranking import Cut, Hits
 
 SLICE_QUERIES = 32  # number of queries that a thread searches at a time
-LINE = 8  # number of sums that share a cache line: to read one takes as long as to read all of them
-SAMPLED = 32  # stride of the sample of lines that predicts the score which the best k reach
-SURE = 4.0  # standard deviations by which the predicted score is lowered
-
-SUMS = "scipy.sparse._sparsetools"  # the functions behind the operators of sparse arrays
 
 HALF = np.uint64(32)  # bits of a rank that hold the score, and of those that hold the place
 MIDDLE = 1 << 31  # is added to places, which may be negative
 
 
 class Lists(NamedTuple):
-    """Lists of documents with their values, in memory from the last list to the first."""
+    """Lists of documents with their values; no list has a document twice."""
 
     documents: int  # number of documents
-    rows: np.ndarray  # documents, by their numbers, int32 of shape (postings,)
-    values: np.ndarray  # above 0, float64 of shape (postings,)
+    rows: np.ndarray  # documents, by their numbers, integers of shape (postings,)
+    values: np.ndarray  # above 0, of any type that float64 holds exactly, of shape (postings,)
 
 
 class WantedLists(NamedTuple):
     """The lists of each query, in the order in which they are added up."""
 
-    spans: np.ndarray  # begin and end of each list, of shape (n, 2); a list of a query is behind those that follow it
+    spans: np.ndarray  # begin and end of each list, of shape (n, 2)
     factors: np.ndarray  # of the values of each list, above 0, float64 of shape (n,)
     starts: np.ndarray  # where the lists of each query begin, and n, int64 of shape (queries + 1,)
 
@@ -62,19 +52,6 @@ class Best(NamedTuple):
 NO_HIT = Best(np.empty(0, np.int32), np.empty(0, np.uint64))
 
 
-@cache
-def sums_of_scipy() -> ModuleType:
-    """Import scipy's compiled sums alone: all of ``scipy.sparse`` takes as long as a hundred queries."""
-    package = PathFinder.find_spec("scipy")
-    places = package and package.submodule_search_locations
-    spec = PathFinder.find_spec(SUMS, [f"{place}/sparse" for place in places or ()])
-    if spec is None or spec.loader is None:
-        return import_module(SUMS)
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def slices_of(queries: Sequence[int]) -> list[Sequence[int]]:
     """Divide queries into slices, each for a thread."""
     return [queries[start : start + SLICE_QUERIES] for start in range(0, len(queries), SLICE_QUERIES)]
@@ -87,22 +64,11 @@ def search_lists(
 
     ``first`` is the number of the first document of the lists in the order of the cut; ``best`` are for each query the best of
     the documents before it. Returns for each query the best of these and of those that are in one of its lists.
-
-    The lists of a query are the columns of a matrix, its factors a vector: scipy adds their product in compiled code, in the
-    order of the columns, while other threads compute. So that no list is copied, the matrix holds all of them, and between two
-    columns of the query is one that reaches from the end of the first to the beginning of the second. Since the lists lie
-    in memory from the last to the first, that column ends before it begins: it is empty.
     """
-    add_columns, left_out, better = sums_of_scipy().csc_matvec, 0, []
-    bounds = wanted.spans.astype(np.int32 if len(lists.rows) < 1 << 31 else np.int64)
-    sums = np.empty(lists.documents)
+    left_out, better = 0, []
     for query, before in zip(queries, best, strict=True):
         own = slice(wanted.starts[query], wanted.starts[query + 1])
-        factors = np.zeros(2 * (own.stop - own.start))
-        factors[::2] = wanted.factors[own]
-        sums.fill(0)
-        if len(factors):
-            add_columns(lists.documents, len(factors) - 1, bounds[own].ravel(), lists.rows, lists.values, factors, sums)
+        sums = _sums(lists, wanted.spans[own], wanted.factors[own])
         excluded = np.atleast_1d(cut.excluded[query]) - first
         excluded = excluded[(excluded >= 0) & (excluded < lists.documents)]
         if len(excluded):
@@ -119,13 +85,28 @@ def hits_of(queries: Sequence[int], best: Sequence[Best]) -> Hits:
     return numbers, together.rows, together.scores
 
 
+def _sums(lists: Lists, spans: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """Return for each document the sum of its values times the factors of their lists, added up in the order of the lists."""
+    if not len(spans):
+        return np.zeros(lists.documents)
+    slices = [slice(begin, end) for begin, end in spans.tolist()]
+    rows = np.concatenate([lists.rows[each] for each in slices], dtype=np.intp)
+    products = np.concatenate([lists.values[each] for each in slices], dtype=np.float64)
+    products *= np.repeat(factors, spans[:, 1] - spans[:, 0])
+    return np.bincount(rows, products, lists.documents)
+
+
 def _best_of(sums: np.ndarray, first: int, cut: Cut, before: Best) -> Best:
     """Return the best of the documents before and of those that have a sum."""
-    known = len(before.rows) == cut.k  # a document needs the k-th score of those before
-    rows = _reaching(sums, before.scores[-1] if known else _guess(sums, cut.k))
-    if len(rows) < cut.k and not known:
-        rows = np.flatnonzero(sums)
-    ranks = sums[rows].astype(np.float32).view(np.uint32).astype(np.uint64)
+    least = np.float32(0)
+    if len(before.rows) == cut.k:  # a document needs the k-th score of those before: what rounds to it is above the float32 below
+        least = max(least, np.nextafter(before.scores[-1], np.float32(-np.inf)))
+    rows = np.flatnonzero(sums > least)
+    scores = sums[rows].astype(np.float32)
+    if len(rows) > cut.k:
+        reaching = scores >= np.partition(scores, -cut.k)[-cut.k]
+        rows, scores = rows[reaching], scores[reaching]
+    ranks = scores.view(np.uint32).astype(np.uint64)
     ranks <<= HALF
     rows += first
     ranks |= (cut.id_order[rows] + MIDDLE).astype(np.uint64)
@@ -133,18 +114,3 @@ def _best_of(sums: np.ndarray, first: int, cut: Cut, before: Best) -> Best:
         rows, ranks = np.concatenate([before.rows, rows]), np.concatenate([~before.ranks, ranks])
     order = np.argsort(np.invert(ranks, out=ranks))[: cut.k]
     return Best(rows[order].astype(np.int32), ranks[order])
-
-
-def _guess(sums: np.ndarray, k: int) -> np.float32:
-    """Return a score that k documents most likely reach, and not many more; 0 if fewer may score at all."""
-    block = LINE * SAMPLED
-    sample = sums[: len(sums) // block * block].reshape(-1, block)[:, :LINE].ravel()
-    positive = sample[sample > 0]  # numpy is slow at a partition where most are equal
-    rank = int(k / SAMPLED + SURE * (k / SAMPLED) ** 0.5) + 1
-    return np.float32(np.partition(positive, -rank)[-rank] if rank <= len(positive) else 0)
-
-
-def _reaching(sums: np.ndarray, least: np.float32) -> np.ndarray:
-    """Return the documents that score, rounded to float32, as high as the least."""
-    # What rounds to the least is above the float32 below it.
-    return np.flatnonzero(sums > max(np.nextafter(least, np.float32(-np.inf)), 0))

@@ -7,7 +7,7 @@ from beirflow.families.answers import Asked, Opened, nothing_excluded
 from beirflow.families.sparse.files import Rows, quantized, read_segments
 from beirflow.families.sparse.layouts import read_parts
 from beirflow.families.sparse.model_folders import check_models, model_folders
-from beirflow.families.sparse.search import Backward, search_segments
+from beirflow.families.sparse.search import search_segments
 from beirflow.families.sparse.settings import SparseSettings
 from beirflow.families.sparse.weigher import Weigher
 from beirflow.ranking.ranking import Cut, Hits, byte_order, rank_hits
@@ -27,7 +27,7 @@ def open_answers(asked: Asked) -> Opened:
     weigher = Weigher(settings.name, parts.of("queries"), **asked.on)
     paths = asked.files(TERM_WEIGHTS)
     asked.make_room(paths, IN_MEMORY)
-    segments = [Backward.of(segment) for path in paths for segment in read_segments(path, settings.quantize)]
+    segments = [segment for path in paths for segment in read_segments(path, settings.quantize)]
     order = byte_order(asked.doc_ids, settings.ties)
 
     def encode(queries: Sequence[str]) -> Rows:

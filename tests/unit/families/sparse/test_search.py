@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from beirflow.families.postings import search as lists_search
 from beirflow.families.sparse import files
-from beirflow.families.sparse import search as sparse_search
 from beirflow.families.sparse.files import Rows, Segment
-from beirflow.families.sparse.search import Backward, search_segments, turned_round
+from beirflow.families.sparse.search import search_segments
 from beirflow.ranking.ranking import Cut, Ties, byte_order
 
 Found = list[list[tuple[str, float]]]
@@ -55,7 +54,7 @@ def plainly(queries: Rows, documents: Rows, ids: list[str], k: int, excluded: li
 def searched(
     queries: Rows, documents: Rows, ids: list[str], k: int, excluded: list[int], ties: Ties, size: int, threads: int = 1
 ) -> Found:
-    segments = turned_round(segments_of(documents, size), threads)
+    segments = segments_of(documents, size)
     cut = Cut(k, byte_order(pa.array(ids), ties), np.array(excluded))
     (query, row, score), _ = search_segments(queries, segments, cut, threads)
     found: Found = [[] for _ in queries.counts]
@@ -88,7 +87,6 @@ def test_segments_slices_and_threads_change_nothing(monkeypatch: pytest.MonkeyPa
     for size, threads in ((300, 1), (17, 3)):
         assert searched(queries, texts, ids, 10, nothing, "descending", size, threads) == expected
     monkeypatch.setattr(lists_search, "SLICE_QUERIES", 1)
-    monkeypatch.setattr(sparse_search, "TURNED_POSTINGS", 5)
     assert searched(queries, texts, ids, 10, nothing, "descending", 17, threads=2) == expected
 
 
@@ -96,7 +94,7 @@ def test_excluded_documents_are_counted_where_they_have_a_term() -> None:
     texts = Rows.of(3, np.array([0, 1]), np.array([5, 6]), np.ones(2, np.float32))
     queries = Rows.of(3, np.array([0, 1, 2]), np.array([5, 5, 6]), np.ones(3, np.float32))
     cut = Cut(5, np.arange(3), np.array([0, 2, -1]))
-    (query, row, _), left_out = search_segments(queries, map(Backward.of, segments_of(texts, 2)), cut)
+    (query, row, _), left_out = search_segments(queries, segments_of(texts, 2), cut)
     assert left_out == 1
     assert list(zip(query.tolist(), row.tolist(), strict=True)) == [(1, 0), (2, 1)]
 
@@ -104,7 +102,7 @@ def test_excluded_documents_are_counted_where_they_have_a_term() -> None:
 def test_nothing_is_found_in_nothing() -> None:
     query = Rows.of(2, np.array([0]), np.array([5]), np.ones(1, np.float32))
     nothing = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
-    segments = [Backward.of(files._inverted(Rows.of(documents, *nothing))) for documents in (3, 0)]
+    segments = [files._inverted(Rows.of(documents, *nothing)) for documents in (3, 0)]
     for queries, searched in ((query, segments), (query, []), (Rows.of(0, *nothing), segments)):
         cut = Cut(5, np.arange(3), np.full(len(queries.counts), -1))
         (found, row, score), left_out = search_segments(queries, searched, cut)
