@@ -18,7 +18,7 @@ from beirflow.ranking.run_file import Run
 def evaluate_run(run: Run, qrels: Qrels, cutoffs: Sequence[int], system: str, dataset: str) -> Made:
     """Compute every measure of every judged query, and their means."""
     corpus, hits = qrels.record, run.read()
-    table = measure(hits, qrels.read(), cutoffs)
+    table = measure(hits, qrels.read(), cutoffs, ranked=True)
     counts = {key: corpus["counts"][key] for key in (*CORPUS_COUNTS, RELEVANT, *KINDS) if key in corpus["counts"]}
     if CANDIDATE_PAIRS not in corpus["counts"]:  # these decide how many documents a run can have
         counts[RETRIEVED_LIMIT] = retrieved_limit(_lengths(hits, table["query_id"]))

@@ -73,14 +73,15 @@ def once(compute: Callable[[Ranking], T]) -> Callable[[Ranking], T]:
     return shared
 
 
-def make_ranking(run: pa.Table, qrels: pa.Table, cutoffs: Sequence[int]) -> Ranking:
+def make_ranking(run: pa.Table, qrels: pa.Table, cutoffs: Sequence[int], *, ranked: bool = False) -> Ranking:
     """Rank the documents of judged queries up to the largest cutoff, and look up their judgements.
 
     Args:
-        run: ``query_id``, ``doc_id`` and ``score`` of the retrieved documents, in any order; ranked here by the ranking rule.
+        run: ``query_id``, ``doc_id`` and ``score`` of the retrieved documents, in any order.
         qrels: ``query_id``, ``doc_id`` and ``score`` of the judgements, and the further columns of ``qrels.parquet`` if there are
             any; metadata may say from which score a document is relevant.
         cutoffs: The k of the measures.
+        ranked: The run has a ``rank`` by the ranking rule, from 1 without gaps; else it is ranked here.
 
     Returns:
         The judged queries with the first ranks of each.
@@ -94,9 +95,12 @@ def make_ranking(run: pa.Table, qrels: pa.Table, cutoffs: Sequence[int]) -> Rank
     of_judged_query = np.flatnonzero(run_query >= 0)
     run = run.take(pa.array(of_judged_query)) if len(of_judged_query) < run.num_rows else run
     run_query = run_query[of_judged_query]
-    kept, ranks = rank(
-        run_query, run["score"].to_numpy(), lambda tied: byte_order(run["doc_id"].take(tied).combine_chunks()), depth
-    )
+    if ranked:
+        kept = np.flatnonzero(run["rank"].to_numpy() <= depth)
+        ranks = run["rank"].to_numpy()[kept]
+    else:
+        scores = run["score"].to_numpy()
+        kept, ranks = rank(run_query, scores, lambda tied: byte_order(run["doc_id"].take(tied).combine_chunks()), depth)
     run_query = run_query[kept]
 
     judged_docs = pc.unique(qrels["doc_id"])

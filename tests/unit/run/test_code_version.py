@@ -336,7 +336,6 @@ def test_no_module_is_imported_in_a_way_that_the_digest_does_not_see() -> None:
         "run.by_name",
         "run.worker",
         "models.own_class",
-        "families.postings.search",
     }
     assert {name for name, ways in found.items() if ways} == known
     # Its callers: the entrances; what answers queries, finds matches, scores pairs, states a system or turns texts into terms,
