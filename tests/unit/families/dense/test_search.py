@@ -21,7 +21,7 @@ import steps
 from beir_writer import write_corpus_record
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
-from beirflow.core.layout import CANDIDATES
+from beirflow.core.layout import CANDIDATES, record_of
 from beirflow.core.records import Job, read_json, write_json, write_record
 from beirflow.evaluation.evaluate import evaluate_run
 from beirflow.families.dense import search
@@ -146,7 +146,7 @@ def test_queries_and_documents_of_two_precisions_are_refused(chunk: dict[str, An
 
 def a_variant(chunk: dict[str, Any], **how: Any) -> dict[str, Any]:
     """Arguments to search the same vectors as a variant, with the ranges of the chunk."""
-    folder = Path(chunk["output_path"]).parent
+    folder = Path(chunk["model_path"]).parent
     ranges = {**chunk, "chunk_vectors_paths": [chunk["chunk_vectors_path"]], "output_path": str(folder / "ranges-all.npy")}
     names = ("system", "documents_path", "model_path", "chunk_vectors_paths", "output_path", "similarity", "job")
     find_ranges(**{name: ranges[name] for name in names}, dimensions=None)
@@ -281,23 +281,13 @@ def search_all(results: Path, top_k: int = 100) -> None:
 def evaluate(results: Path) -> dict[str, float]:
     """The means of the merged run."""
     of, job = {"system": "toy", "dataset": "s"}, Job(results, "merge", "c0de")
-    queries, documents, qrels, run, run_record, per_query, means = (
-        str(results / name)
-        for name in (
-            "queries.parquet",
-            "documents.parquet",
-            "qrels.parquet",
-            "run.parquet",
-            "run.json",
-            "means.parquet",
-            "means.json",
-        )
+    queries, documents, qrels, run, means = (
+        str(results / f"{name}.parquet") for name in ("queries", "documents", "qrels", "run", "means")
     )
-    corpus = {"queries": queries, "documents": documents}
     found = {"candidates": candidates_of(results), "top_k": 100, "run_settings": {}}
-    steps.run(merge_chunks, job, [run, run_record], **corpus, **found, **of)
-    steps.run(evaluate_run, job, [per_query, means], run=run, qrels=qrels, cutoffs=[10, 100], **of)
-    return dict(read_json(means)["measures"])
+    steps.run(merge_chunks, job, [run, str(record_of(run))], queries=queries, documents=documents, **found, **of)
+    steps.run(evaluate_run, job, [means, str(record_of(means))], run=run, qrels=qrels, cutoffs=[10, 100], **of)
+    return dict(read_json(record_of(means))["measures"])
 
 
 def test_means_are_those_of_the_reranking_evaluator_and_of_its_formulas(results: Path) -> None:
