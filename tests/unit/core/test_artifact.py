@@ -1,0 +1,104 @@
+"""An artifact knows its record, what names it, and where it is; a step is its function, with what a runner has to know."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import steps
+from beirflow.core.artifact import Artifact, Made, Stream, step
+from beirflow.core.digests import file_digest
+from beirflow.core.errors import DataError
+from beirflow.core.patterns import Pattern
+from beirflow.core.records import Job, write_record
+from lexical_results import damage
+
+NUMBERS, WORDS = Pattern("numbers/{name}/chunk-{chunk}.txt"), Pattern("words/{name}.txt")
+
+
+class Numbers(Artifact):
+    """Numbers in a text."""
+
+    pattern = NUMBERS
+
+    def read(self) -> str:
+        """Return the text."""
+        return self.path.read_text()
+
+    @staticmethod
+    def write(stream: Stream, data: str) -> None:
+        """Write the text."""
+        stream.write(data.encode())
+
+
+@pytest.fixture
+def numbers(tmp_path: Path) -> Numbers:
+    """A chunk of numbers, made of words."""
+    results = tmp_path / "results"
+    path = results / NUMBERS(name="a", chunk=3)
+    path.parent.mkdir(parents=True)
+    steps.write(Numbers, path, "1 2")
+    words = {results / WORDS(name="a"): "0" * 64, results / "other.txt": "1" * 64}
+    write_record(path.with_suffix(".json"), Job(results), inputs=words, outputs={path: file_digest(path)})
+    return Numbers(path)
+
+
+def test_an_artifact_is_named_by_its_record_wherever_the_results_are(numbers: Numbers) -> None:
+    moved = numbers.results.rename(numbers.results.with_name("moved"))
+    found = Numbers(str(moved / "numbers/a/chunk-3.txt"))
+    assert (found.name, found.results, found.names) == ("numbers/a/chunk-3.txt", moved, {"name": "a", "chunk": "3"})
+    digests = {name: file_digest(moved / name) for name in ("numbers/a/chunk-3.txt", "numbers/a/chunk-3.json")}
+    assert found.named == found.here == digests
+    assert found.digest == digests["numbers/a/chunk-3.txt"]
+    assert found.read() == "1 2"
+    found.check()
+
+
+def test_a_damaged_file_is_opened_and_does_not_pass_the_check(numbers: Numbers) -> None:
+    damage(numbers.path)
+    found = Numbers(numbers.path)
+    with pytest.raises(DataError, match=rf"^{numbers.path}: sha256 .*, but {numbers.record_path} says .*; .*rm {numbers.path}$"):
+        found.check()
+
+
+def test_a_damaged_record_or_that_of_another_file_is_not_opened(numbers: Numbers) -> None:
+    whole = numbers.record_path.read_bytes()
+    damage(numbers.record_path)
+    with pytest.raises(DataError, match=rf"^{numbers.record_path}: this is not the record that beirflow wrote"):
+        Numbers(numbers.path)
+    numbers.record_path.with_name("chunk-4.json").write_bytes(whole)
+    with pytest.raises(DataError, match=r"chunk-4\.txt: its record is numbers/a/chunk-3\.json, which does not name it"):
+        Numbers(numbers.path.with_name("chunk-4.txt"))
+    numbers.record_path.unlink()
+    with pytest.raises(FileNotFoundError):
+        Numbers(numbers.path)
+
+
+@pytest.mark.parametrize("ancestors", [(), (WORDS,), None])
+def test_a_record_names_the_inputs_and_those_behind_them_of_some_kinds_or_all(numbers: Numbers, ancestors: Any) -> None:
+    @step(Numbers, stage="add", ancestors=ancestors)
+    def add(numbers: Numbers) -> Made:
+        """Return the numbers."""
+        return Made(numbers.read())
+
+    behind = {"words/a.txt": "0" * 64, "other.txt": "1" * 64}
+    kept = behind if ancestors is None else {name: of for name, of in behind.items() if ancestors and name == "words/a.txt"}
+    assert add.inputs([numbers]) == {**kept, **numbers.named}
+
+
+def test_a_step_is_called_as_its_function(numbers: Numbers) -> None:
+    @step(Numbers, stage="add", same=("language",))
+    def add(numbers: Numbers, more: str = "3") -> Made:
+        """Add a number."""
+        return Made(f"{numbers.read()} {more}", counts={"more": 1})
+
+    assert (add.name, add.makes, add.stage, add.same) == ("add", Numbers, "add", ("language",))
+    made = add(numbers, more="4")
+    assert (made.content, made.facts) == ("1 2 4", {"counts": {"more": 1}})
+
+
+def test_contents_are_apart_unless_they_are_equal() -> None:
+    one, other = pa.table({"a": [1, 2]}), pa.table({"a": [1, 3]})
+    assert Artifact.distance(one, pa.table({"a": [1, 2]})) == 0
+    assert Artifact.distance(one, other) == float("inf")
