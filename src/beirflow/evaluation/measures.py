@@ -14,11 +14,10 @@ from beirflow.ranking.measures.all_measures import MEASURES
 
 
 def measure(run: pa.Table, qrels: pa.Table, cutoffs: Sequence[int], *, ranked: bool = False) -> pd.DataFrame:
-    """Compute all measures of all judged queries; arguments as of :func:`make_ranking`.
+    """Compute all measures of all judged queries; arguments are those of :func:`make_ranking`.
 
-    Returns:
-        One row a judged query in byte order of the ids: ``query_id``, then a float64 column a measure, named as BEIR prints it,
-            e.g. ``NDCG@10``, measure by measure; not-a-number in measures of a topic but at one query of it.
+    Returns one row a judged query in byte order of the ids: ``query_id``, then a float64 column a measure, named as BEIR prints
+    it, e.g. ``NDCG@10``, measure by measure; not-a-number in measures of a topic but at one query of it.
     """
     ranking = make_ranking(run, qrels, cutoffs, ranked=ranked)
     defined = [each for each in MEASURES.values() if each.is_defined(ranking)]
