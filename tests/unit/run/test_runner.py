@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from beirflow.core.artifact import Artifact, Made, Stream, step
@@ -12,7 +14,7 @@ from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.patterns import Pattern
 from beirflow.core.records import Job, read_json, write_json, write_record
-from beirflow.evaluation.evaluate import evaluate_run
+from beirflow.evaluation.evaluate import average_forums, evaluate_run
 from beirflow.families.lexical import LexicalSettings
 from beirflow.families.lexical.fields import Index
 from beirflow.families.lexical.index_chunk import index_chunk
@@ -277,3 +279,75 @@ def test_a_step_is_called_again_and_compared(lexical: LexicalResults, path: str)
     source.write_bytes(source.read_bytes()[:-1] + b"x")
     with pytest.raises(DataError):
         replay(made, record_path, values)
+
+
+CHANGED_FACTS = {
+    "metrics/bm25/small.json": {"counts": {}, "split": "train"},
+    "postings/lucene-english/small/statistics.json": {"statistics": {}, "counts": {}},
+    "postings/lucene-english/small/chunk-1.json": {"rows": 7},
+}
+
+
+def values_of(path: str) -> dict[str, Any]:
+    """The other arguments of the step that makes the record at a path."""
+    return {key: Index() if key == "index" else value for key, value in STEPS[path][1].items()}
+
+
+@pytest.mark.parametrize("path", STEPS)
+def test_facts_that_are_others_are_named_but_for_what_another_machine_or_time_makes_others(
+    lexical: LexicalResults, path: str
+) -> None:
+    record = read_json(lexical.results / path)
+    measured = {"made": {"python": "2"}, "seconds": {"index": 1e9}, "bytes": {"index": 1}}
+    write_json(lexical.results / path, record | CHANGED_FACTS[path] | {key: measured[key] for key in measured if key in record})
+    again = replay(STEPS[path][0], lexical.results / path, values_of(path))
+    assert (again.distance, set(again.facts)) == (0, set(CHANGED_FACTS[path]))
+
+
+@pytest.mark.parametrize("path", [path for path in STEPS if "chunk" not in path])
+def test_a_table_that_is_another_is_apart(lexical: LexicalResults, path: str) -> None:
+    record = read_json(lexical.results / path)
+    (name,) = record["outputs"]
+    table = pq.read_table(lexical.results / name)
+    number = table.column_names[-1]
+    other = pa.array([value + 1 for value in table[number].to_pylist()], table[number].type)
+    pq.write_table(table.set_column(table.num_columns - 1, number, other), lexical.results / name)
+    with pytest.raises(DataError, match="sha256"):  # unless its record is made anew, too
+        replay(STEPS[path][0], lexical.results / path, values_of(path))
+    write_json(lexical.results / path, record | {"outputs": {name: file_digest(lexical.results / name)}})
+    assert replay(STEPS[path][0], lexical.results / path, values_of(path)).distance > 0
+
+
+def test_a_record_without_another_file_is_compared(lexical: LexicalResults) -> None:
+    names, output = {"system": "bm25", "dataset": "row"}, lexical.results / "metrics/bm25/row.json"
+    forums = [str(lexical.results / "metrics/bm25/small.json")] * 2
+    run(average_forums, lexical.job("average_forums"), [str(output)], forums=forums[:1], **names)
+    assert replay(average_forums, output, names) == (0, [])
+    write_json(output, read_json(output) | {"official_data": True})
+    assert replay(average_forums, output, names) == (0, ["official_data"])
+
+
+CALLED: list[str] = []
+
+
+@step(Counts, stage="read")
+def read_both(text: Text, large: LargeText) -> Made:
+    """Note what is read, and fail on a large text that is not the recorded one."""
+    CALLED.append(text.name)
+    return Made([1 // large.read().count("one")])
+
+
+def test_a_step_is_not_called_with_a_damaged_input_and_of_a_large_one_the_damage_is_the_error(folder: Folder) -> None:
+    CALLED.clear()
+    outputs = [str(folder.results / "counts/a.txt"), str(folder.results / "counts/a.json")]
+    for damaged, called in (("a", []), ("b", ["texts/a.txt"])):
+        path = Path(folder.path(damaged))
+        whole = path.read_text()
+        path.write_text("other")
+        with pytest.raises(DataError, match=f"^{path}: sha256"):  # no ZeroDivisionError
+            run(read_both, folder.job, outputs, text=folder.path("a"), large=folder.path("b"))
+        assert called == CALLED
+        assert not list(folder.results.glob("counts/*"))
+        path.write_text(whole)
+    run(read_both, folder.job, outputs, text=folder.path("a"), large=folder.path("b"))
+    assert Path(outputs[0]).read_text() == "1\n"
