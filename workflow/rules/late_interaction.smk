@@ -7,7 +7,7 @@ REQUIRED INPUTS
 OUTPUTS
   vectors    = <results>/tokens/<system>/<dataset>/queries.arrow, chunk-<i>.arrow    float16
   record     = the same with .json    inputs, model and settings
-  candidates = <results>/candidates/<system>/<dataset>/chunk-<i>.arrow                 top k of a chunk, temporary
+  candidates = <results>/candidates/<system>/<dataset>/chunk-<i>.arrow, .json          top k of a chunk, temporary
 
 STEPS
   - encode the tokens of the queries, and of each chunk

@@ -8,7 +8,7 @@ OUTPUTS
   postings   = <results>/postings/<analyzer>/<dataset>/chunk-<i>.arrow, .json        shared by all systems with this analyzer
                                                                                      and this expansion, which it names too
   statistics = <results>/postings/<analyzer>/<dataset>/statistics.parquet, .json     the document frequency of each term
-  candidates = <results>/candidates/<system>/<dataset>/chunk-<i>.arrow                 top k of a chunk, temporary
+  candidates = <results>/candidates/<system>/<dataset>/chunk-<i>.arrow, .json          top k of a chunk, temporary
 
 STEPS
   - analyse title and text of every document, and its expansion, chunk by chunk

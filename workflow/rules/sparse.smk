@@ -9,7 +9,7 @@ OUTPUTS
   model      = <results>/models/<system>.json                               digests of the files of its models
   weights    = <results>/postings/<system>/<dataset>/queries.arrow, weights-<i>.arrow
   record     = the same with .json    inputs, model and settings
-  candidates = <results>/candidates/<system>/<dataset>/chunk-<i>.arrow        top k of a chunk, temporary
+  candidates = <results>/candidates/<system>/<dataset>/chunk-<i>.arrow, .json  top k of a chunk, temporary
 
 STEPS
   - find or fetch the model, and a separate model of the queries, if any
