@@ -16,6 +16,9 @@ import numpy as np
 from beirflow.ranking.ranking import Cut, Hits
 
 SLICE_QUERIES = 32  # number of queries that a thread searches at a time
+LINE = 8  # number of sums that share a cache line: to read one takes as long as to read all of them
+SAMPLED = 32  # stride of the sample of lines that predicts the score which the best k reach
+SURE = 4.0  # standard deviations by which the predicted score is lowered
 
 HALF = np.uint64(32)  # bits of a rank that hold the score, and of those that hold the place
 MIDDLE = 1 << 31  # is added to places, which may be negative
@@ -98,15 +101,11 @@ def _sums(lists: Lists, spans: np.ndarray, factors: np.ndarray) -> np.ndarray:
 
 def _best_of(sums: np.ndarray, first: int, cut: Cut, before: Best) -> Best:
     """Return the best of the documents before and of those that have a sum."""
-    least = np.float32(0)
-    if len(before.rows) == cut.k:  # a document needs the k-th score of those before: what rounds to it is above the float32 below
-        least = max(least, np.nextafter(before.scores[-1], np.float32(-np.inf)))
-    rows = np.flatnonzero(sums > least)
-    scores = sums[rows].astype(np.float32)
-    if len(rows) > cut.k:
-        reaching = scores >= np.partition(scores, -cut.k)[-cut.k]
-        rows, scores = rows[reaching], scores[reaching]
-    ranks = scores.view(np.uint32).astype(np.uint64)
+    known = len(before.rows) == cut.k  # a document needs the k-th score of those before
+    rows = _reaching(sums, before.scores[-1] if known else _guess(sums, cut.k))
+    if len(rows) < cut.k and not known:
+        rows = _reaching(sums, np.float32(0))
+    ranks = sums[rows].astype(np.float32).view(np.uint32).astype(np.uint64)
     ranks <<= HALF
     rows += first
     ranks |= (cut.id_order[rows] + MIDDLE).astype(np.uint64)
@@ -114,3 +113,18 @@ def _best_of(sums: np.ndarray, first: int, cut: Cut, before: Best) -> Best:
         rows, ranks = np.concatenate([before.rows, rows]), np.concatenate([~before.ranks, ranks])
     order = np.argsort(np.invert(ranks, out=ranks))[: cut.k]
     return Best(rows[order].astype(np.int32), ranks[order])
+
+
+def _guess(sums: np.ndarray, k: int) -> np.float32:
+    """Return a score that k documents most likely reach, and not many more; 0 if fewer may score at all."""
+    block = LINE * SAMPLED
+    sample = sums[: len(sums) // block * block].reshape(-1, block)[:, :LINE].ravel()
+    positive = sample[sample > 0]  # numpy is slow at a partition where most are equal
+    rank = int(k / SAMPLED + SURE * (k / SAMPLED) ** 0.5) + 1
+    return np.float32(np.partition(positive, -rank)[-rank] if rank <= len(positive) else 0)
+
+
+def _reaching(sums: np.ndarray, least: np.float32) -> np.ndarray:
+    """Return the documents that score, rounded to float32, as high as the least; of the least 0, those that have a sum."""
+    # What rounds to the least is above the float32 below it.
+    return np.flatnonzero(sums > max(np.nextafter(least, np.float32(-np.inf)), 0))

@@ -156,8 +156,9 @@ def test_chunks_order_blocks_and_threads_change_nothing(monkeypatch: pytest.Monk
     expected = plainly(corpus, queries, system, k=20)
     assert searched(corpus, queries, system, k=20)[0] == expected
     assert searched(corpus[::-1], queries, system, k=20, chunk=7)[0] == expected
+    of_lists = (lists_search, "SLICE_QUERIES", 1), (lists_search, "SAMPLED", 1), (lists_search, "SURE", -4.0)
     of_blocks = (search, "BLOCK_POSTINGS", 100), (search, "SLICE_POSTINGS", 10), (postings, "PART_POSTINGS", 30)
-    for module, name, value in (*of_blocks, (lists_search, "SLICE_QUERIES", 1)):
+    for module, name, value in (*of_blocks, *of_lists):
         monkeypatch.setattr(module, name, value)
         assert searched(corpus, queries, system, k=20, chunk=25, threads=3)[0] == expected
 
