@@ -14,9 +14,11 @@ import pytest
 from snakemake.iocontainers import InputFiles, OutputFiles, Params, Wildcards
 
 from beirflow import WORKFLOW
+from beirflow.core.artifact import Step
 from beirflow.core.records import Job
 from beirflow.run.by_name import FUNCTION, by_name
 from beirflow.run.entrance import OWN, TRIGGER, Sources, parameters_of, run_entrance
+from beirflow.run.runner import files_of
 from workflow_rules import workflow_rules
 
 S_co = TypeVar("S_co", covariant=True)
@@ -177,6 +179,16 @@ SPREAD = {"asked", "expected", "retrieval", "settings", "variant"}
 """Mappings in params whose keys go to parameters; these are known only when a job runs."""
 
 
+def assert_fits(step: Step, names: Mapping[str, Sequence[str]], wildcards: set[str]) -> None:
+    """A rule gives a step each of its inputs and other arguments, and no more of the params."""
+    files, parameters = files_of(step), inspect.signature(step.function).parameters
+    assert {*files} <= {*names["input"]}
+    params = {name for name in names["params"] if name not in OWN and not TRIGGER.fullmatch(name)}
+    assert params <= {*parameters} - {*files}
+    needed = {name for name, each in parameters.items() if each.default is inspect.Parameter.empty}
+    assert needed - {*files} <= params | wildcards
+
+
 @pytest.mark.parametrize(("rule", "text"), re.findall(r"^rule (\w+):\n((?:(?: .*)?\n)*)", RULES, re.MULTILINE))
 def test_every_rule_and_its_entrance_agree_in_names(rule: str, text: str) -> None:
     sections = dict(re.findall(r"^    (input|output|params):\n((?:        .*\n|\n)*)", text, re.MULTILINE))
@@ -192,6 +204,9 @@ def test_every_rule_and_its_entrance_agree_in_names(rule: str, text: str) -> Non
         wildcards=dict.fromkeys(re.findall(r"\{(\w+)\}", log), "1"),
     )
     sources, entrance = Sources(of_rule, JOB), by_name(stated["entrance"])
+    if isinstance(entrance, Step):
+        assert_fits(entrance, names, {*of_rule.wildcards.keys()})
+        return
     wanted = set(sources.wanted_names(entrance))
     spread = {name for name in names["params"] if name not in wanted and name not in OWN and not TRIGGER.fullmatch(name)}
     assert spread <= SPREAD
