@@ -184,7 +184,8 @@ COMES_WITH = {"yaml": "PyYAML", "pytrec_eval": "pytrec-eval-terrier", "urllib3":
 def packages_of(module: str) -> set[str]:
     """Return the packages that a module, named below the package, needs when it is imported."""
     found: set[str] = set()
-    for node in ast.parse((REPOSITORY / f"src/beirflow/{module.replace('.', '/')}.py").read_text()).body:
+    path = REPOSITORY / "src/beirflow" / module.replace(".", "/")
+    for node in ast.parse((path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text()).body:
         if isinstance(node, ast.ImportFrom):
             found.add(str(node.module).partition(".")[0])
         elif isinstance(node, ast.Import):
