@@ -93,7 +93,7 @@ class PostingsCheck(LexicalRunCheck):
             table, counts = add_up(postings for _, postings in parts)
             stored = Statistics(self.path(STATISTICS))
             if counts != stored.counts or not table.equals(stored.read()):
-                return Finding(False, f"{self.subject.name}: the statistics are others", expected)
+                return Finding(False, f"{STATISTICS(**self.names)} has other terms or counts", "what texts analysed again give")
         query_ids, rows = self.subject.queries_among(self.subject.counterparts("doc_id", ids, self.sample))
         if not len(query_ids):
             raise NotHereError("no sampled document is relevant to a query or a hit")
