@@ -34,13 +34,13 @@ def prepare(
     forum: str | None = None,
     more: Mapping[str, Any] | None = None,
     self_matches: SelfMatches | None = None,
-    main_measure: str = "",
+    topic_measure: str = "",
     **expected: Any,
 ) -> dict[str, Any]:
     known = {"documents": None, "queries": None, "files": {}} | expected
     corpus = PreparedCorpus(str(out / "documents.parquet"), str(out / "queries.parquet"))
     settings, job = Preparation(forum, "test", chunks, known, **(more or {})), Job(out, "prepare_corpus/in", "c0de")
-    use = {"self_matches": self_matches, "main_measure": main_measure}
+    use = {"self_matches": self_matches, "topic_measure": topic_measure}
     prepare_corpus(source_path=str(source), settings=settings, corpus=corpus, job=job, **use)
     return read_json(out / "corpus.json")
 
