@@ -121,6 +121,6 @@ def test_a_corpus_of_empty_texts_is_an_error_and_leaves_nothing_half_written(tex
     workflow = configured(tmp_path, texts, "bm25")
     workflow.config |= dataset_config(workflow, small={"path": str(empty)})
     output = workflow.run(SUMMARY, ok=False)
-    assert "ERROR: system bm25: none of the 4 documents has a term in contents; nothing can be found" in output
+    assert "ERROR: none of the 4 documents has a term in contents; nothing can be found" in output
     assert unfinished(workflow.result("")) == []
     assert {path.split("/")[0] for path in result_files(workflow.result(""))} == {"corpora", "postings"}

@@ -2,11 +2,11 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
-from beirflow.audit.chain.root import Published
 from beirflow.audit.gate import Side
 from beirflow.config.experiment import Experiment
 from beirflow.config.load import load_experiment
@@ -125,9 +125,9 @@ def test_nobody_knows_the_sample_beforehand(original: Made, tmp_path: Path, monk
     seeds = []
     whole = joint_leaderboard.run_checks
 
-    def noted(folder: Path, experiment: Experiment, sample: int, seed: int, *, published: Published) -> object:
+    def noted(folder: Path, experiment: Experiment, sample: int, seed: int, **known: Any) -> object:
         seeds.append(seed)
-        return whole(folder, experiment, sample, seed, published=published)
+        return whole(folder, experiment, sample, seed, **known)
 
     monkeypatch.setattr(joint_leaderboard, "run_checks", noted)
     for _ in range(2):

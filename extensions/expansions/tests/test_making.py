@@ -153,7 +153,7 @@ def test_queries_are_written_to_the_disk_some_documents_at_a_time(
     assert sum(1 for row in expected.values() if row["queries"]) <= (drawn or len(CORPUS))
     assert max(read) <= 4
     assert sum(read) == (drawn or len(CORPUS))
-    batches = ExpansionFile(str(path), "queries", made.path(DOCUMENTS), made.job("read")).batches(2)
+    batches = ExpansionFile(path).batches(2)
     assert [len(batch) for batch in batches] == [2] * 6 + [1]
 
 
