@@ -87,7 +87,7 @@ OF_THE_CONFIGURATION: dict[str, Facts] = {
     MANIFEST: {
         "configuration top_k": (1000, "1000, by manifest.json"),
         "configuration precision": ("bfloat16", "bfloat16, by manifest.json"),
-        "configuration cutoffs": ([1, 10], "and 20 measures"),
+        "configuration cutoffs": ([1, 10], "and 22 measures"),
         "configuration chunk_documents": (1000, "chunk_documents 1000"),
         "configuration custom systems tiny pooling": ("cls", "pooling of tiny mean"),
         "configuration systems": (["bge-large"], '["bge-large"], by the configuration'),

@@ -92,8 +92,8 @@ def printed(script: str, folder: Path) -> tuple[int, str, str]:
 
 
 def test_a_forked_job_finds_what_a_process_of_its_own_finds(folder: Path) -> None:
-    own = printed(SURROUNDINGS, folder)
     modules = {function.partition(":")[0] for rule in workflow_rules() for function in functions_of(rule)}
+    own = printed(SURROUNDINGS, folder)  # once the rules, whose workflow changes the environment, have been read
     start_worker({*modules, "a_spy"})
     forked = printed(SURROUNDINGS, folder)
     assert (own[0], own[2]) == (forked[0], forked[2]) == (0, "")
