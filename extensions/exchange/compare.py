@@ -28,7 +28,7 @@ from beirflow.extensions.exchange.reproducibility import (
     reproduced,
     root_mean_square_error,
 )
-from beirflow.extensions.exchange.run_problems import problem_with_order, problem_with_run
+from beirflow.ranking.run_file import problem_with_order, problem_with_run
 from beirflow.report.pages import write_page
 
 REPRODUCED = [MAIN_MEASURE, "Recall@100"]  # measures whose reproduction is judged: those of the BEIR paper

@@ -130,7 +130,9 @@ class Step:
         for each in opened:
             behind = each.record.get("inputs", {})
             kinds = self.ancestors
-            inputs |= {name: behind[name] for name in behind if kinds is None or any(kind.names_in(name) for kind in kinds)}
+            inputs |= {
+                name: behind[name] for name in behind if kinds is None or any(kind.names_in(name) is not None for kind in kinds)
+            }
         for each in opened:
             inputs |= each.named
         return inputs

@@ -3,6 +3,7 @@
 import gzip
 import logging
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from beirflow.core.records import Digests, Job, check_inputs, output_digest, rea
 from beirflow.core.verified import check_digest
 from beirflow.core.writing import atomic_path
 from beirflow.data.corpus_files import read_table, recorded_digest
+from beirflow.ranking.ranking import byte_order, rank
 
 RUN = pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("score", pa.float32()), ("rank", pa.int32())])
 """Columns of a run, sorted by query id in byte order and rank; ranks begin at 1 and follow the ranking rule."""
@@ -59,12 +61,66 @@ class NewRun:
 
 
 def read_run(path: str, expected: str, record_path: str) -> pa.Table:
-    """Read a run of this workflow, whose sha256 a record states; its columns are those of ``RUN``.
+    """Read a run that can be evaluated, whose sha256 a record states; its columns are those of ``RUN``.
 
-    Raises DataError if the run was changed after it was written.
+    Raises DataError if the run was changed after it was written, or is none, as :meth:`Run.read` does.
     """
     check_digest(path, expected, record_path)
-    return pq.ParquetFile(path).read()
+    return _read(path)
+
+
+def _read(path: str | Path) -> pa.Table:
+    run = pq.ParquetFile(path).read()
+    if problem := problem_with_run(run):
+        expected = f"a run has {_columns(RUN)}, each document once for a query, ranked by score and id, both descending"
+        raise DataError(f"{path}: {problem}; {expected}; to make it again, delete it: rm {shlex.quote(str(path))}")
+    return run
+
+
+def _columns(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name}: {field.type}" for field in schema)
+
+
+def problem_with_run(run: pa.Table) -> str | None:
+    """Return why a table is no run; None if it is one, in whatever order its rows stand."""
+    if not run.schema.equals(RUN):
+        return f"found the columns {_columns(run.schema)}"
+    if any(column.null_count for column in run.columns):
+        return "found a row with nothing in a column"
+    for value in pc.unique(run["query_id"].filter(pc.invert(pc.is_finite(run["score"])))).slice(0, 1):
+        return f"found a score for the query {value.as_py()!r} that is not a finite number"
+    query, document = (run[name].combine_chunks().dictionary_encode().indices.to_numpy() for name in ("query_id", "doc_id"))
+    pairs = query.astype(np.int64) << 32 | document  # one number for each pair sorts faster than two
+    ordered = np.sort(pairs)
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    if len(twice):
+        row = int(np.argmax(pairs == twice[0]))
+        return f"found the document {run['doc_id'][row].as_py()!r} twice for the query {run['query_id'][row].as_py()!r}"
+    return _problem_with_ranks(run, query)
+
+
+def problem_with_order(run: pa.Table) -> str | None:
+    """Return why the queries of a run are not in order; None if they are."""
+    queries = run["query_id"].combine_chunks().dictionary_encode()
+    query = queries.indices.to_numpy()
+    in_order = (query[1:] >= query[:-1]).all() and (np.diff(byte_order(queries.dictionary)) > 0).all()
+    return None if in_order else "found queries that are not in the byte order of their ids"
+
+
+def _problem_with_ranks(run: pa.Table, query: np.ndarray) -> str | None:
+    """Return the first rank that contradicts the ranking rule; None without one. ``query`` numbers the query of each row.
+
+    Runs that were made before lexical systems followed the rule differ where scores tie.
+    """
+    doc_ids, ranks = run["doc_id"].combine_chunks(), run["rank"].to_numpy()
+    order, expected = rank(query, run["score"].to_numpy(), lambda tied: byte_order(doc_ids.take(pa.array(tied))))
+    for place in np.flatnonzero(ranks[order] != expected)[:1].tolist():
+        row = order[place].item()
+        problem = (
+            f"found the document {doc_ids[row].as_py()!r} at rank {ranks[row]} for the query {run['query_id'][row].as_py()!r}"
+        )
+        return f"{problem}, expected rank {expected[place]}"
+    return None
 
 
 Columns = tuple[pa.Array, pa.Array, np.ndarray, np.ndarray]
@@ -72,13 +128,17 @@ Columns = tuple[pa.Array, pa.Array, np.ndarray, np.ndarray]
 
 
 class Run(Artifact):
-    """A run that this workflow wrote. Its rows are in the order of the ranking rule: a digest that matches says so."""
+    """A run: the ranked documents of one system for one dataset."""
 
     pattern = layout.RUN
 
     def read(self) -> pa.Table:
-        """Read the columns of ``RUN``."""
-        return pq.ParquetFile(self.path).read()
+        """Read the columns of ``RUN``.
+
+        Raises DataError for other columns, a score that is not a number, a document twice for one query, or ranks that do not
+        follow the ranking rule.
+        """
+        return _read(self.path)
 
     @staticmethod
     def write(stream: Stream, data: Iterable[Columns]) -> None:

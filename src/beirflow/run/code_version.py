@@ -125,8 +125,7 @@ def module_at(path: Path) -> Module:
     lines = code_lines(source)
     names = imported_names(source, lines, _package_of(path))
     if LOADS_FOLDER in lines:
-        beside = (name for name in _modules() if _file_of(name).parent == path.parent)
-        names |= {name for name in beside if not name.endswith("__init__")}
+        names |= {name for name in _modules() if _file_of(name).parent == path.parent}
     return Module(hashlib.sha256(b"\n".join(lines)).digest(), names & _modules() - NO_INFLUENCE)
 
 

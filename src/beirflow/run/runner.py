@@ -77,7 +77,7 @@ def replay(step: Step, record_path: Path, values: Mapping[str, Any]) -> Replayed
     record = read_json(record_path)
     results = record_path.parents[record["path"].count("/")]
     inputs = {
-        name: [str(results / path) for path in record["inputs"] if kind.pattern.names_in(path)]
+        name: [str(results / path) for path in record["inputs"] if kind.pattern.names_in(path) is not None]
         for name, (kind, _) in files_of(step).items()
     }
     call = _call(step, inputs, values)

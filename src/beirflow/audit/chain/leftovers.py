@@ -94,7 +94,7 @@ def _check_files(chain: Chain, unknown: list[str], earlier: list[str]) -> list[C
 def _rules_of_others(chain: Chain) -> list[str]:
     """Return the rules that have logs in the folder, and that neither the workflow nor an extension has here.
 
-    None where the rules here are not known.
+    Where the rules here are not known, the list is empty.
     """
     if not chain.call.codes:
         return []

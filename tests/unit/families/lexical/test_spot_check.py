@@ -224,6 +224,16 @@ def test_statistics_that_nobody_touched_are_those_of_the_postings(made: LexicalR
     assert finding.found == "bm25-multifield on small: 7 terms of 23 documents"
 
 
+def test_statistics_of_some_chunks_alone_are_not_those_of_the_corpus(made: LexicalResults) -> None:
+    """Their record names no other chunk, and what it names gives them."""
+    subject = subject_of(made)
+    made.chunks = 1
+    made.sum()
+    finding = ALL(subject, EVERYTHING, np.random.default_rng(1))[SUMS].run()
+    assert not finding.passed
+    assert (finding.found.endswith("statistics.parquet counts 8 documents"), finding.expected) == (True, "the 23 of the corpus")
+
+
 @pytest.mark.parametrize(("pattern", "chunk"), [(POSTINGS, 1), (STATISTICS, None)])
 def test_statistics_are_not_added_up_again_of_a_file_that_is_not_the_recorded_one(
     made: LexicalResults, pattern: str, chunk: int | None
