@@ -12,14 +12,14 @@ from beirflow.audit.again.for_reading import check_files_for_reading
 from beirflow.audit.again.recomputation import check_recomputation
 from beirflow.audit.again.samples import check_runs_that_follow, check_samples
 from beirflow.audit.again.summary_check import check_summary
-from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, WARNING, Check, unique
-from beirflow.audit.chain.folder import printable
+from beirflow.audit.chain import Chain
+from beirflow.audit.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, WARNING, Check, unique
+from beirflow.audit.folder import printable
 from beirflow.audit.chain.integrity import check_digests
 from beirflow.audit.chain.leftovers import check_leftovers
-from beirflow.audit.chain.limits import LimitError
-from beirflow.audit.chain.repairs import Call
-from beirflow.audit.chain.root import Published, check_manifest, check_published_digest
+from beirflow.audit.limits import LimitError
+from beirflow.audit.repairs import Call
+from beirflow.audit.manifest import Published, check_manifest, check_published_digest
 from beirflow.audit.chain.running import excuse, files_being_written
 from beirflow.audit.chain.setup import Setup
 from beirflow.audit.fact_table import Fact, explanation, fact_table, uncompared

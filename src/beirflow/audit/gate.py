@@ -21,10 +21,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import FAILED, UNREADABLE
-from beirflow.audit.chain.reading import part, read_record
-from beirflow.audit.chain.root import Published, check_published_digest
+from beirflow.audit.chain import Chain
+from beirflow.audit.checks import FAILED, UNREADABLE
+from beirflow.audit.reading import part, read_record
+from beirflow.audit.manifest import Published, check_published_digest
 from beirflow.audit.gate_files import (
     LOST,
     NOT_COMPARABLE,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from beirflow.audit.again.for_reading import EARLIER
-from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check
 from beirflow.audit.facts.outside import MODELS, SOURCES
 
 SHARES = (0.01, 0.05, 0.2)  # of forged texts or queries, whose probability to be seen is said

@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 from beirflow.core import layout
 from beirflow.core.addresses import shown
 from beirflow.core.extensions import extensions
-from beirflow.core.patterns import ForReading
 from beirflow.run.by_name import FUNCTION
 
 logger = logging.getLogger(__name__)
@@ -389,20 +388,13 @@ class RuleJobs:
             wildcards=wildcards,
             threads=1,
             config=self._config,
+            computes="gpu" in rule.resources,  # with a model
         )
-
-
-def _makes_for_reading(rules: Path) -> bool:
-    """Test whether a rule file, if it has rules, or its extension, names a file for reading; other results are not made here."""
-    text = rules.read_text(encoding="utf-8")
-    of_extension = (pattern for each in extensions() if rules.is_relative_to(each.folder) for pattern in each.patterns)
-    named = [*of_extension, *(vars(layout).get(name) for name in re.findall(r"layout\.(\w+)", text))]
-    return not re.search(r"^rule ", text, re.MULTILINE) or any(isinstance(pattern, ForReading) for pattern in named)
 
 
 @contextmanager
 def rule_jobs(snakefile: Path, experiment: Any, results: Path) -> Iterator[RuleJobs]:
-    """Read a Snakefile, and its rule files that make files for reading, for an experiment, whatever the configuration says.
+    """Read a Snakefile for an experiment, whatever the configuration says.
 
     The rules place all results in ``results``, a path without braces. Raises ValueError if they do not fit the experiment.
     """
@@ -426,10 +418,7 @@ def rule_jobs(snakefile: Path, experiment: Any, results: Path) -> Iterator[RuleJ
     workflow.globals[EXPERIMENT] = experiment
     logger.disabled = True  # it would say that the configuration file is extended
     try:
-        include = workflow.include
-        # Half of the rules, and of the time to read them, are not needed.
-        workflow.include = lambda path, **options: _makes_for_reading(snakefile.parent / path) and include(path, **options)
-        include(snakefile, overwrite_default_target=True)
+        workflow.include(snakefile, overwrite_default_target=True)
         yield RuleJobs(workflow, results)
     except WorkflowError as error:
         raise ValueError(f"the rules do not fit these results: {error}") from error

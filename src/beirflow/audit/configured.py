@@ -5,10 +5,10 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import Check
+from beirflow.audit.chain import Chain
+from beirflow.audit.checks import Check
 from beirflow.audit.chain.facts import Comparison, as_json
-from beirflow.audit.chain.reading import part
+from beirflow.audit.reading import part
 from beirflow.audit.facts.relations import Expected, Place, Relation, Row, computed
 from beirflow.config.main_measure import cutoff_of, main_measure
 from beirflow.config.manifest import TUNED_ON

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check
-from beirflow.audit.chain.reading import check_unpacked, part
+from beirflow.audit.chain import Chain
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check
+from beirflow.audit.reading import check_unpacked, part
 from beirflow.audit.facts.stated import configured_precision
 from beirflow.config.main_measure import main_measure
 from beirflow.core.errors import BeirflowError

@@ -5,33 +5,29 @@ paths of one safe form are followed, so that nothing outside the folder is looke
 """
 
 import errno
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from beirflow.audit.chain.checks import EVERYTHING, FAILED, NOT_CHECKED, UNREADABLE, Check, RecordError, Result, unique
-from beirflow.audit.chain.folder import Listing, list_folder
-from beirflow.audit.chain.limits import Limits
-from beirflow.audit.chain.reading import part, read_record
-from beirflow.audit.chain.repairs import Call, Repairs
-from beirflow.audit.chain.setup import Setup
+from beirflow.audit.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, SHOWN, UNREADABLE, Check, RecordError, Result, unique
+from beirflow.audit.folder import Listing, list_folder
+from beirflow.audit.limits import Limits
+from beirflow.audit.reading import check_statistics, part, read_record
+from beirflow.audit.repairs import Call, Repairs
+from beirflow.config.experiment import Experiment
 from beirflow.config.manifest import TUNED_ON
+from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
-from beirflow.core.layout import CORPUS, MANIFEST, METRICS, RUN, SUMMARY
+from beirflow.core.kinds import CHUNKS_OF_REPRESENTATIONS, REPRESENTATIONS
+from beirflow.core.layout import MANIFEST, METRICS, RUN, SUMMARY
 from beirflow.core.patterns import is_safe
 from beirflow.core.records import FORMAT, RECORD_DIGEST, SHA256, read_json
 
 MOST_FILES = 200_000  # files that records may name all together; BEIR in chunks has fewer
 
-
-@dataclass(frozen=True)
-class Claim:
-    """The digest that a record gives for a file."""
-
-    sha256: str
-    by: str
+REPRESENTED = "representations are as they were recorded"
 
 
 def in_words(error: Exception) -> str:
@@ -53,33 +49,15 @@ class Chain:
     """Everything that the manifest leads to."""
 
     folder: Path  # the results
-    manifest: Mapping[str, Any]  # the root
-    claims: dict[str, list[Claim]] = field(default_factory=dict)  # by file, what records say of it
+    experiment: Experiment  # of the person who audits
+    call: Call = field(default_factory=Call)  # how the audit was called, for the commands that repair something
+    manifest: Mapping[str, Any] = field(default_factory=dict)  # the root
+    claims: dict[str, dict[str, str]] = field(default_factory=dict)  # by file and digest, a record that names both
     results: dict[str, set[Result]] = field(default_factory=dict)  # by file, the systems and datasets that depend on it
     records: dict[str, Any] = field(default_factory=dict)  # by path, the records that could be read; None for one that could not
-    # systems and corpora that have metrics, each with the row of the summary that it belongs to
-    evaluated: dict[tuple[str, str], str] = field(default_factory=dict)
     problems: list[Check] = field(default_factory=list)  # records that cannot be read or lack something
     # records that have been followed, each with the result that led there; a record may name others that name it
     visited: set[tuple[str, Result]] = field(default_factory=set)
-    call: Call = field(default_factory=Call)  # how the audit was called, for the commands that repair something
-    documents: dict[str, Any] = field(default_factory=dict)  # by corpus, its documents: facts.corpora.Prepared
-    unpacked: set[str] = field(default_factory=set)  # tables that were read as a whole, within the limits
-    busy: frozenset[str] = frozenset()  # files that a run in progress writes
-    # by file and key, keys joined with slashes, what a fact was compared with
-    compared: dict[tuple[str, str], str] = field(default_factory=dict)
-    audited_with: Setup | None = None  # the configuration of the person who audits; None if the chain is only followed
-
-    @property
-    def setup(self) -> Setup:
-        """The configuration of the person who audits.
-
-        Raises:
-            ValueError: Nobody does.
-        """
-        if self.audited_with is None:
-            raise ValueError("this chain is followed without a configuration")
-        return self.audited_with
 
     @cached_property
     def limits(self) -> Limits:
@@ -102,22 +80,11 @@ class Chain:
         rows = {**self.tuning_rows, **part(self.manifest, "datasets", kind=dict)}
         return {corpus["name"]: corpus for corpora in rows.values() for corpus in corpora}
 
-    def whole(self, dataset: str) -> tuple[str, str]:
-        """Return the dataset and the corpus that a corpus belongs to, where it is another split or a sample, else its own."""
-        corpus = part(self.corpora, dataset, kind=dict)
-        row = corpus.get("part_of") or corpus["row"]
-        return row, f"{row}-{corpus['forum']}" if corpus["forum"] else row
-
     @property
     def tuning_rows(self) -> dict[str, Any]:
         """By dataset that is not evaluated, but on which systems were tuned, its corpora; in the form of ``datasets``."""
         found: dict[str, Any] = part(self.manifest, TUNED_ON, kind=dict) if TUNED_ON in self.manifest else {}
         return found
-
-    @property
-    def prepared(self) -> list[str]:
-        """Names of the corpora that were evaluated, or that systems were tuned on."""
-        return sorted({names["dataset"] for names in map(CORPUS.names_in, self.claims) if names})
 
     @property
     def means(self) -> dict[str, Result]:
@@ -135,7 +102,7 @@ class Chain:
         return found
 
     @property
-    def runs(self) -> list[tuple[str, str]]:
+    def runs(self) -> list[Result]:
         """Systems and corpora that have a run, those of systems among them that only others need."""
         found = filter(None, map(RUN.names_in, self.claims))
         return [(names["system"], names["dataset"]) for names in found]
@@ -176,20 +143,13 @@ class Chain:
             return Check(name, NOT_CHECKED, f"{cause}: {error.filename} is missing", "", (cause,), affected, repair)
         return Check(name, FAILED, f"{cause}: {in_words(error)}", "what beirflow writes", (cause,), affected, repair)
 
-    def guarded(
-        self,
-        name: str,
-        path: str,
-        check: Callable[[], Iterable[Check]],
-        results: Iterable[Result] | None = None,
-        repair: str | None = None,
-    ) -> list[Check]:
+    def guarded(self, name: str, path: str, check: Callable[[], Iterable[Check]]) -> list[Check]:
         """Return the checks that ``check`` makes of a file, and at the end that it cannot be read, as :meth:`unreadable` does."""
         checks: list[Check] = []
         try:
             checks.extend(check())
         except UNREADABLE as error:
-            checks.append(self.unreadable(name, path, error, results, repair))
+            checks.append(self.unreadable(name, path, error))
         return checks
 
     def record(self, path: str) -> dict[str, Any]:
@@ -199,17 +159,8 @@ class Chain:
             raise RecordError("could not be read", path)
         return found
 
-    def note(self, path: str, key: str, found: Any, by: str) -> None:
-        """Remember that the fact ``key``, keys joined with slashes, was compared with ``by``; of a mapping, every fact in it."""
-        if isinstance(found, Mapping) and found:
-            for name, each in found.items():
-                self.note(path, f"{key}/{name}", each, by)
-        else:
-            self.compared.setdefault((path, key), by)
-
     def follow(self) -> None:
         """Walk from the manifest to every file that it leads to."""
-        self.note_form(MANIFEST)
         for path, digest in part(self.manifest, "outputs", kind=dict).items():
             self._claim(path, digest, MANIFEST, EVERYTHING)
         means = self.means
@@ -226,9 +177,7 @@ class Chain:
             raise RecordError(f"the sha256 of {path} is {sha256!r}")
         if path not in self.claims and len(self.claims) >= MOST_FILES:
             raise RecordError(f"names {path}, but at most {MOST_FILES:,} files are looked at")
-        claim = Claim(sha256, by)
-        if claim not in self.claims.setdefault(path, []):
-            self.claims[path].append(claim)
+        self.claims.setdefault(path, {}).setdefault(sha256, by)
         self.results.setdefault(path, set()).add(result)
 
     def _visit(self, path: str, result: Result) -> None:
@@ -243,20 +192,13 @@ class Chain:
             for key in ("outputs", "inputs"):
                 for name, digest in part(record, key, kind=dict).items():
                     self._claim(name, digest, path, result)
-            self._note_run(path, record, result)
             for name in record["inputs"]:
                 if name.endswith(".json"):
                     self._visit(name, result)
         except UNREADABLE as error:
-            self._problem(path, error, result)
-
-    def _note_run(self, path: str, record: Mapping[str, Any], result: Result) -> None:
-        """Remember the system and the corpus of metrics that are of a run, also where they do not name it."""
-        names = METRICS.names_in(path)
-        if names and names["dataset"] in self.corpora:
-            if CORPUS(dataset=names["dataset"]) not in record["inputs"]:
-                raise RecordError(f"names no {CORPUS(dataset=names['dataset'])}")
-            self.evaluated[names["system"], names["dataset"]] = result[1]
+            check = self.unreadable("records can be read", path, error, self.results.get(path, set()) | {result})
+            if check not in self.problems:
+                self.problems.append(check)
 
     def read_whole(self, path: str) -> dict[str, Any]:
         """Read a record; raise RecordError unless it is that of its path, of a known format, and as it was written."""
@@ -276,20 +218,9 @@ class Chain:
             self.records[path] = None
             try:
                 self.records[path] = self.read_whole(path)
-                self.note_form(path)
             except FileNotFoundError:  # noted where digests are compared
                 return None
         return self.records[path]
-
-    def note_form(self, path: str) -> None:
-        """Remember that the form of a record, which :meth:`read_whole` checks, was compared."""
-        for key in ("path", "format", RECORD_DIGEST):
-            self.note(path, key, None, "its place and content")
-
-    def _problem(self, path: str, error: Exception, result: Result) -> None:
-        check = self.unreadable("records can be read", path, error, self.results.get(path, set()) | {result})
-        if check not in self.problems:
-            self.problems.append(check)
 
 
 def is_whole(file: Path) -> bool:
@@ -299,3 +230,57 @@ def is_whole(file: Path) -> bool:
     except DataError:
         return False
     return True
+
+
+def check_digests(chain: Chain) -> Iterator[Check]:
+    """Follow the chain, and compare every file that the manifest leads to with every record that names it."""
+    chain.follow()
+    name, good, size = "files are as they were recorded", 0, 0
+    absent: list[str] = []
+    yield from chain.problems
+    for path, claims in sorted(chain.claims.items()):
+        is_here = path in chain.listing.files
+        absent += [] if is_here else [path]
+        digest = file_digest(chain.folder / path) if is_here else next(iter(claims))
+        if wrong := {other: by for other, by in claims.items() if other != digest}:
+            found = f"{path} has the sha256 {digest}" if is_here else f"{path} is not here, and {claims[digest]} says {digest}"
+            yield chain.failed(name, path, found, "; ".join(f"{by} says {other}" for other, by in wrong.items()))
+        elif is_here:
+            good, size = good + 1, size + chain.listing.files[path]
+            if path.endswith(".parquet"):
+                yield from chain.guarded("files are read alike by all readers", path, lambda path=path: _statistics(chain, path))
+    yield from _absent(chain, absent)
+    yield Check(name, PASSED, f"{good} files, {size:,} bytes, have the digests that every record of them names")
+
+
+def _statistics(chain: Chain, path: str) -> Iterator[Check]:
+    check_statistics(chain.folder / path, path)
+    yield from ()
+
+
+def _absent(chain: Chain, paths: list[str]) -> Iterator[Check]:
+    """Report files that are named and not here: representations may have been deleted, all others fail."""
+    is_kept = chain.manifest["configuration"].get("keep_representations") is not False
+    deleted = list[str]()
+    for number, path in enumerate(paths):
+        by = next(iter(chain.claims[path].values()))
+        if odd := chain.listing.oddity(path):
+            problem = f"{odd[0]} is {odd[1]}, which is not followed or opened"
+            repair = chain.repair_command(odd[0], path)
+            expected = f"the file that {by} names"
+            yield Check("results are plain files", FAILED, problem, expected, (path,), chain.affected(path), repair)
+        elif path.startswith(REPRESENTATIONS):
+            deleted.append(path)
+        elif number >= SHOWN:
+            problem = f"{len(paths) - SHOWN:,} further files are missing, e.g. {path}"
+            yield Check("no file is missing", FAILED, problem, files=tuple(paths[SHOWN:]))
+            break
+        else:
+            yield chain.failed("no file is missing", path, f"{path} is missing", f"{by} names it")
+    if deleted:
+        are_chunks = all(any(each.names_in(path) is not None for each in CHUNKS_OF_REPRESENTATIONS) for path in deleted)
+        why = "perhaps to save disk" if is_kept or not are_chunks else "as keep_representations: false asks"
+        found = f"{len(deleted)} files were deleted, {why}, and compared with nothing, e.g. {deleted[0]}"
+        results = unique(result for path in deleted for result in chain.results[path])
+        repair = "" if why.startswith("as") else chain.repair_command(*deleted[:SHOWN])
+        yield Check(REPRESENTED, NOT_CHECKED, found, "", tuple(deleted[:SHOWN]), results, repair)

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beirflow.audit.chain.reading import check_statistics, part, read_columns, read_packed_lines, read_record
+from beirflow.audit.reading import check_statistics, part, read_columns, read_packed_lines, read_record
 from beirflow.core import kinds
 from beirflow.core.csv_files import NAMES, read_cells
 from beirflow.core.errors import DataError

@@ -8,11 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from beirflow.audit.again.differences import OF_THE_JOB, UnsourcedError, difference
+from beirflow.audit.differences import OF_THE_JOB, UnsourcedError, difference
 from beirflow.audit.again.rebuilds import Rebuilds, rebuilds, stated_keys
-from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, UNREADABLE, WARNING, Check
-from beirflow.audit.chain.reading import columns_of, part, read_record
+from beirflow.audit.chain import Chain
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, UNREADABLE, WARNING, Check
+from beirflow.audit.reading import columns_of, part, read_record
 from beirflow.core import kinds, layout, patterns
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import BeirflowError

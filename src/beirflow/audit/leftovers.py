@@ -2,8 +2,8 @@
 
 from pathlib import PurePosixPath
 
-from beirflow.audit.chain.chain import Chain, is_whole
-from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, WARNING, Check
+from beirflow.audit.chain import Chain, is_whole
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, WARNING, Check
 from beirflow.core import kinds, layout
 from beirflow.core.kinds import PATTERNS, TRACES, is_for_reading
 from beirflow.core.layout import ARCHIVE, LOG, MANIFEST, RUN, TREC_RUN

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, unique
+from beirflow.audit.chain import Chain
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, unique
 from beirflow.audit.chain.facts import agree
-from beirflow.audit.chain.reading import part
+from beirflow.audit.reading import part
 from beirflow.core.layout import MANIFEST, RUN_RECORD
 from beirflow.run.provenance import code_state, knows_commit
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from beirflow.audit.chain.checks import UNREADABLE, RecordError
+from beirflow.audit.checks import UNREADABLE, RecordError
 from beirflow.core.outside_json import parse_json
 from beirflow.data.corpus_files import RELEVANT_FROM
 

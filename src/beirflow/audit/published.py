@@ -5,9 +5,9 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, Result
-from beirflow.audit.chain.reading import part
+from beirflow.audit.chain import Chain
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, Result
+from beirflow.audit.reading import part
 from beirflow.data.catalogue.catalogue import tolerance
 from beirflow.evaluation.summary import PUBLISHED
 

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from beirflow.audit.chain.chain import Chain, is_whole
-from beirflow.audit.chain.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, RecordError
-from beirflow.audit.chain.reading import part, read_record
+from beirflow.audit.chain import Chain, is_whole
+from beirflow.audit.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, RecordError
+from beirflow.audit.reading import part, read_record
 from beirflow.config.manifest import TUNED_ON
 from beirflow.core.digests import file_digest
 from beirflow.core.layout import MANIFEST, SUMMARY

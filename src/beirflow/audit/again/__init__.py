@@ -1,1 +1,0 @@
-"""Metrics, runs, samples and files for reading made again, and compared."""

@@ -1,0 +1,90 @@
+"""A scratch folder in which jobs of the workflow make results again, in this process.
+
+Nothing in the audited results decides which code runs or where it writes: rules come from the workflow of this checkout, and paths
+of outputs from the patterns of :mod:`beirflow.core.layout`.
+"""
+
+import json
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from snakemake.iocontainers import Params
+
+from beirflow import SNAKEFILE
+from beirflow.config.experiment import Experiment
+from beirflow.core.records import Job
+from beirflow.run.entrance import call_entrance
+from beirflow.run.rule_job import COMMAND
+from beirflow.run.undocumented import RuleJobs, rule_jobs
+
+
+class Scratch:
+    """A folder of results whose files jobs of the workflow make."""
+
+    def __init__(self, rules: RuleJobs, folder: Path) -> None:
+        self._rules, self.folder = rules, folder
+        self._jobs: dict[str, Any] = {}
+
+    def job(self, path: str) -> Any:
+        """Return the job that makes a file below the results, the same for all files that it makes; None if no rule does.
+
+        Raises ValueError if the rule has no job for this file.
+        """
+        if path not in self._jobs:
+            self._jobs[path] = self._rules.job(path)
+            if job := self._jobs[path]:
+                self._jobs |= dict.fromkeys(self.outputs(job), job)
+        return self._jobs[path]
+
+    def inputs(self, job: Any) -> list[str]:
+        """Return the inputs of a job that are results, below these."""
+        return [name for name in map(self._below, job.input) if name]
+
+    def outputs(self, job: Any) -> list[str]:
+        """Return the outputs of a job, below the results."""
+        return [self._below(path) for path in job.output]
+
+    def run(self, job: Any) -> None:
+        """Run a job, whose inputs are here; it replaces no link. Raises what its entrance raises."""
+        for path in map(Path, job.output):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        params = {name: value for name, value in job.params.items() if name != COMMAND}
+        job.params = Params(fromdict=json.loads(json.dumps(params)))  # as a command hands them over
+        names = (f"{key}-{value}" if key in ("chunk", "block") else value for key, value in job.wildcards.items())
+        call_entrance(job, Job(self.folder, "/".join([job.rule, *names]), job.params.get("code", "")))
+
+    def make(self, path: str) -> None:
+        """Make a file, and what it is made from, where these are not here."""
+        if (self.folder / path).exists():
+            return
+        if (job := self.job(path)) is None:
+            raise FileNotFoundError(2, "no rule makes it", path)
+        for name in self.inputs(job):
+            self.make(name)
+        self.run(job)
+
+    def link(self, results: Path, paths: Iterable[str]) -> None:
+        """Link to files of some results in place of making them."""
+        for path in paths:
+            (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / path).symlink_to((results / path).absolute())
+
+    def _below(self, path: str) -> str:
+        start = f"{self.folder}/"
+        return path.removeprefix(start) if path.startswith(start) else ""
+
+
+@contextmanager
+def scratch(experiment: Experiment) -> Iterator[Scratch]:
+    """Give an empty scratch folder for the results of an experiment, which is gone afterwards.
+
+    Raises ValueError if the rules do not fit the experiment.
+    """
+    with tempfile.TemporaryDirectory(prefix="beirflow-audit-") as folder:
+        results = Path(folder, "results")
+        results.mkdir()
+        with rule_jobs(SNAKEFILE, experiment, results) as rules:
+            yield Scratch(rules, results)
