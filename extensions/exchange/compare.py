@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from beirflow.audit.chain.chain import is_whole
-from beirflow.audit.chain.checks import UNREADABLE
-from beirflow.audit.chain.folder import list_folder, printable
-from beirflow.audit.chain.reading import columns_of, part, read_columns, read_record
+from beirflow.audit.chain import is_whole
+from beirflow.audit.checks import UNREADABLE
+from beirflow.audit.folder import list_folder, printable
+from beirflow.audit.reading import columns_of, part, read_columns, read_record
 from beirflow.config.main_measure import MAIN_MEASURE
 from beirflow.core import layout, patterns
 from beirflow.core.errors import DataError, VerdictError

@@ -10,8 +10,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from beirflow.audit.again.recomputation import TOLERANCE
-from beirflow.audit.chain.reading import columns_of, open_parquet, part, read_columns, read_record
+from beirflow.audit.reading import columns_of, open_parquet, part, read_columns, read_record
 from beirflow.config.main_measure import MAIN_MEASURE
 from beirflow.core.layout import METRICS, PER_QUERY, RUN
 from beirflow.evaluation.measures import measure
@@ -26,6 +25,8 @@ from beirflow.extensions.exchange.reproducibility import (
 
 AGREEMENT = ("tau", "ktu", "rbo0.95")
 """Of two rankings: Kendall's tau of what both have, and its union and the overlap as Breuer et al. have them."""
+
+TOLERANCE = 1e-9  # between sums of the same numbers in other orders
 
 CHANGED_MOST = 10  # queries of each system and corpus that are shown
 

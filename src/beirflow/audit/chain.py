@@ -16,7 +16,6 @@ from beirflow.audit.folder import Listing, list_folder
 from beirflow.audit.limits import Limits
 from beirflow.audit.reading import check_statistics, part, read_record
 from beirflow.audit.repairs import Call, Repairs
-from beirflow.config.experiment import Experiment
 from beirflow.config.manifest import TUNED_ON
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
@@ -49,9 +48,8 @@ class Chain:
     """Everything that the manifest leads to."""
 
     folder: Path  # the results
-    experiment: Experiment  # of the person who audits
-    call: Call = field(default_factory=Call)  # how the audit was called, for the commands that repair something
     manifest: Mapping[str, Any] = field(default_factory=dict)  # the root
+    call: Call = field(default_factory=Call)  # how the audit was called, for the commands that repair something
     claims: dict[str, dict[str, str]] = field(default_factory=dict)  # by file and digest, a record that names both
     results: dict[str, set[Result]] = field(default_factory=dict)  # by file, the systems and datasets that depend on it
     records: dict[str, Any] = field(default_factory=dict)  # by path, the records that could be read; None for one that could not
@@ -106,6 +104,12 @@ class Chain:
         """Systems and corpora that have a run, those of systems among them that only others need."""
         found = filter(None, map(RUN.names_in, self.claims))
         return [(names["system"], names["dataset"]) for names in found]
+
+    @property
+    def evaluated(self) -> list[Result]:
+        """Systems and corpora that have metrics of their own, as a dataset of forums has not."""
+        found = filter(None, map(METRICS.names_in, self.claims))
+        return [(names["system"], names["dataset"]) for names in found if names["dataset"] in self.corpora]
 
     def file(self, path: str) -> Path:
         """Return a plain file of the results; raise RecordError for a link or a pipe, FileNotFoundError for nothing."""

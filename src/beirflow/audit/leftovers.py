@@ -1,4 +1,4 @@
-"""Files in the folder that do not belong to these results."""
+"""Files in the folder that do not belong to these results, and files that belong to them and that no record names."""
 
 from pathlib import PurePosixPath
 

@@ -107,9 +107,7 @@ class Family:
     has_card: bool = False  # ``said``, names of the settings of an encoder that the configuration states; None without a card
     has_expansion: bool = False  # ``added``, the expansion that is added to documents, or that the model is made from, or None
 
-    # Functions for the audit and for latency, as "module:function"; None if the family has none.
-    spot_checks: str | None = None  # makes a sample again: runs.spot_checks.spot_check.SpotChecks
-    follows: str | None = None  # of the same kind: makes runs again from other results, or from the file that they were read from
+    # Function for latency, as "module:function"; None if the family has none.
     answers: str | None = None  # opens a system for one query at a time: runs.answers.Open
 
     # Stages, in their order.

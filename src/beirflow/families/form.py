@@ -38,10 +38,6 @@ class Form:
         """Return the amounts of work on a corpus of so many documents, by stage, as those of expected_cost.work."""
         return {}
 
-    def checks(self, subject: Any, sample: int, random: Any) -> list[Any]:
-        """Plan the checks of what the model is made from on a sample, as ``SpotChecks`` of spot_checks/spot_check.py."""
-        return []
-
 
 def form_in(settings: Mapping[str, Any]) -> Form | None:
     """Return the form in the settings of a system; None if its model is the same for all datasets."""

@@ -26,8 +26,6 @@ class ApproximateFamily(Family):
     settings = ApproximateSettings
     implied_by = "approximate"
     direct = True
-    spot_checks = "beirflow.families.approximate.spot_check:spot_checks"
-    follows = "beirflow.families.approximate.spot_check:follows"
     answers = "beirflow.families.approximate.answers:open_answers"
     counts = ("exact_", "incomplete_queries")
     stored = (QUERY_VECTORS, CHUNK_VECTORS)

@@ -29,8 +29,6 @@ class DenseFamily(Family):
     read_by_model = ("index", "queries")
     scores_all = True
     own_candidates = True
-    spot_checks = "beirflow.families.dense.spot_check:spot_checks"
-    follows = "beirflow.families.dense.run_check:follows"
     answers = "beirflow.families.dense.answers:open_answers"
     stored = (layout.QUERY_VECTORS,)
     records = (

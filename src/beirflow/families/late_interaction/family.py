@@ -26,7 +26,6 @@ class LateFamily(Family):
     read_by_model = ("index", "queries")
     scores_all = True
     own_candidates = True
-    spot_checks = "beirflow.families.late_interaction.spot_check:spot_checks"
     answers = "beirflow.families.late_interaction.answers:open_answers"
     stored = (layout.QUERY_TOKEN_VECTORS,)
     representations = (layout.TOKEN_VECTORS,)

@@ -88,8 +88,6 @@ class LexicalFamily(Family):
     name = "lexical"
     settings = LexicalSettings
     by_dataset = has_expansion = True
-    spot_checks = "beirflow.families.lexical.spot_check:spot_checks"
-    follows = "beirflow.families.lexical.run_check:follows"
     answers = "beirflow.families.lexical.answers:open_answers"
     representations = (POSTINGS, STATISTICS, STATISTICS_RECORD)
     records = (

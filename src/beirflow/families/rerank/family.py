@@ -34,8 +34,6 @@ class RerankFamily(Family):
     read_by_model = ("rerank",)
     direct = True
     own_candidates = True
-    spot_checks = "beirflow.families.rerank.spot_check:spot_checks"
-    follows = "beirflow.families.rerank.run_check:follows"
     answers = "beirflow.families.rerank.answers:open_answers"
     stored = (PAIRS,)
     records = (Record(PAIRS_RECORD, (DOCUMENTS, QUERIES, ITS_MODEL, FIRST_STAGES), (PAIRS,), SCORED, ("scoring", *COMPUTATION)),)

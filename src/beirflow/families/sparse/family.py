@@ -25,8 +25,6 @@ class SparseFamily(Family):
     settings = SparseSettings
     has_expansion = True
     read_by_model = ("index", "queries")
-    spot_checks = "beirflow.families.sparse.spot_check:spot_checks"
-    follows = "beirflow.families.sparse.run_check:follows"
     answers = "beirflow.families.sparse.answers:open_answers"
     stored = (layout.QUERY_WEIGHTS,)
     representations = (layout.TERM_WEIGHTS,)
