@@ -7,7 +7,7 @@ paths of one safe form are followed, so that nothing outside the folder is looke
 import errno
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -252,12 +252,12 @@ def check_digests(chain: Chain) -> Iterator[Check]:
         elif is_here:
             good, size = good + 1, size + chain.listing.files[path]
             if path.endswith(".parquet"):
-                yield from chain.guarded("files are read alike by all readers", path, lambda path=path: _statistics(chain, path))
+                yield from chain.guarded("files are read alike by all readers", path, partial(_check_statistics, chain, path))
     yield from _absent(chain, absent)
     yield Check(name, PASSED, f"{good} files, {size:,} bytes, have the digests that every record of them names")
 
 
-def _statistics(chain: Chain, path: str) -> Iterator[Check]:
+def _check_statistics(chain: Chain, path: str) -> Iterator[Check]:
     check_statistics(chain.folder / path, path)
     yield from ()
 

@@ -16,7 +16,7 @@ from beirflow.core import kinds
 from beirflow.core.csv_files import NAMES, read_cells
 from beirflow.core.errors import DataError
 from beirflow.core.extensions import extensions
-from beirflow.core.layout import COST, SCORES
+from beirflow.core.layout import COST
 from beirflow.core.outside_json import parse_json
 from beirflow.core.records import RECORD_DIGEST
 from beirflow.run.benchmark import LOAD

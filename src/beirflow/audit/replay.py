@@ -7,17 +7,20 @@ is left to the sample (:mod:`beirflow.audit.sample`).
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from beirflow import EXTENSIONS, WORKFLOW
 from beirflow.audit.chain import Chain
-from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, UNREADABLE, WARNING, Check, RecordError, unique
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, UNREADABLE, WARNING, Check, RecordError
 from beirflow.audit.configured import Stated
 from beirflow.audit.differences import Difference, UnsourcedError, difference
 from beirflow.audit.offline import offline
+from beirflow.audit.plan import TEMPORARY, check_plan
 from beirflow.audit.reading import part, read_record
 from beirflow.audit.scratch import Scratch, scratch
+from beirflow.config.experiment import Experiment
 from beirflow.core import kinds, layout, patterns
 from beirflow.core.csv_files import read_named_csv
 from beirflow.core.digests import file_digest
@@ -42,9 +45,6 @@ NOT_MADE_AGAIN = (
 )
 """Files that a model, a clock, people or minutes of drawing make."""
 
-TEMPORARY = (layout.CANDIDATES, layout.CANDIDATES_RECORD, layout.ARCHIVE)
-"""Files that Snakemake deletes once they were used."""
-
 OF_TEXTS = tuple(pattern for pattern in kinds.CHUNKS_OF_REPRESENTATIONS if pattern != layout.INDEX)
 """Files that are made of the texts of a whole chunk, of which the sample makes some again."""
 
@@ -62,11 +62,10 @@ def check_replay(chain: Chain, stated: Stated, sample: int) -> Iterator[Check]:
     """
     pages = [_read_page(chain, record, page) for record, page in RECORDS.items() if record in chain.listing.files]
     earlier = {path for page in pages for path in page.earlier}
-    _state_keys_of_pages(chain, stated)
     same, compared = set[str](), set[str]()
-    with scratch(stated.experiment) as place, offline():
+    with scratch(_configured(chain, stated.experiment)) as place, offline():
         place.link(chain.folder, (path for path in _linked(chain) if path not in earlier))
-        yield from _check_plan(chain, stated, place)
+        yield from check_plan(chain, stated, place)
         replay = Replay(chain, stated, place, whole=bool(sample))
         passed = Counter[tuple[str, str]]()
         for path in _compared_files(chain, earlier):
@@ -107,17 +106,18 @@ def _linked(chain: Chain) -> Iterator[str]:
             yield path
 
 
-def _state_keys_of_pages(chain: Chain, stated: Stated) -> None:
-    """Configure the replay as pages and costs say that they were made, which may be after the manifest."""
-    config = stated.experiment.config
+def _configured(chain: Chain, experiment: Experiment) -> Experiment:
+    """Configure an experiment as pages and costs say that they were made, which may be after the manifest."""
+    config = dict(experiment.config)
     with suppress(*UNREADABLE):
-        config.update(stated_keys(chain))
+        config |= stated_keys(chain)
     if layout.REFERENCES() in chain.listing.files:
         config["references"] = [str(chain.folder)]  # so that tables show it
     for record, page in PAGES.items():
         with suppress(*UNREADABLE):
             if page.configured:
-                config.update({key: part(read_record(chain.file(record)), key, kind=dict) for key in page.configured})
+                config |= {key: part(read_record(chain.file(record)), key, kind=dict) for key in page.configured}
+    return replace(experiment, config=config)
 
 
 def stated_keys(chain: Chain) -> dict[str, Any]:
@@ -126,62 +126,6 @@ def stated_keys(chain: Chain) -> dict[str, Any]:
     additions = (extension.additions.get("collect_costs") for extension in extensions())
     keys = [key for addition in additions if addition for key in addition.keys if key in costs]
     return {key: next(iter(costs[key].dropna().tolist()), None) for key in keys}
-
-
-def _check_plan(chain: Chain, stated: Stated, place: Scratch) -> Iterator[Check]:
-    """Compare the files that records name with those that the jobs of these results read and make, and the code of both."""
-    name = "records name the files of their jobs"
-    if stated.unknown:
-        kinds_there = ", ".join(sorted(set(stated.unknown.values())))
-        yield Check(name, NOT_CHECKED, f"this needs the extension of {', '.join(stated.unknown)}, of the family {kinds_there}")
-        return
-    jobs: dict[str, Any] = {}
-    waiting = [SUMMARY]
-    while waiting:
-        path = waiting.pop()
-        if path not in jobs and (job := place.job(path)):
-            jobs |= dict.fromkeys(place.outputs(job), job)
-            waiting += place.inputs(job)
-    before: dict[str, frozenset[str]] = {}
-
-    def ancestors(path: str) -> frozenset[str]:
-        if path not in before:
-            direct = place.inputs(jobs[path]) if path in jobs else []
-            before[path] = frozenset(direct).union(*map(ancestors, direct))
-            before[path] |= frozenset(other for each in before[path] if each in jobs for other in place.outputs(jobs[each]))
-        return before[path]
-
-    folders = [path for path in jobs if not Path(path).suffix]  # of trained models
-
-    def of_job(path: str) -> str:
-        return next((folder for folder in folders if path.startswith(f"{folder}/")), path)
-
-    for path in (path for path in chain.claims if of_job(path) not in jobs):
-        by = next(iter(chain.claims[path].values()))
-        yield chain.failed(name, by, f"{by} names {path}", "files that the jobs of these results read or make")
-    for path in jobs.keys() - chain.claims.keys() - {MANIFEST, *folders}:
-        if not any(each.names_in(path) is not None for each in TEMPORARY):
-            yield chain.failed(name, path, f"no record names {path}", "a record of what was made from it")
-    for path, record in chain.records.items():
-        if record and path in jobs and (more := [each for each in record["inputs"] if of_job(each) not in ancestors(path)]):
-            yield chain.failed(name, path, f"{path} says that it was made from {', '.join(more[:3])}", "inputs of its job")
-    yield Check(name, PASSED, f"{len(chain.claims)} files of {len({id(job) for job in jobs.values()})} jobs")
-    yield from _check_code(chain, jobs)
-
-
-def _check_code(chain: Chain, jobs: Mapping[str, Any]) -> Iterator[Check]:
-    """Compare the code that records name with the code of the jobs here; it has to be the same for the same clean commit."""
-    name, here = "records were written by the code that is here", code_state()
-    records = {path: record for path, record in chain.records.items() if record and path in jobs and jobs[path].params.get("code")}
-    others = [path for path, record in records.items() if record.get("code") != jobs[path].params.code]
-    if not others:
-        yield Check(name, PASSED, f"{len(records)} records")
-        return
-    is_same = here["commit"] is not None and here["clean"] and here == {key: chain.manifest["repository"].get(key) for key in here}
-    first, results = others[0], unique(result for path in others for result in chain.results.get(path, ()))
-    found = f"{len(others)} of {len(records)} were not, e.g. {first}: code {records[first].get('code')}, here {jobs[first].params.code}"
-    repair = chain.repair_command(*others[:SHOWN]) if is_same else f"check out {chain.manifest['repository'].get('commit')} and audit again"
-    yield Check(name, FAILED if is_same else WARNING, found, "", tuple(others[:SHOWN]), results if is_same else (), repair)
 
 
 class Replay:
@@ -236,24 +180,26 @@ class Replay:
         if not self._whole and any(layout.INDEX.names_in(name) is not None for name in (*inputs, *outputs)):
             return None
         missing = [name for name in inputs if not (self._place.folder / name).exists()]
-        return None if any(each.names_in(name) is not None for name in missing for each in TEMPORARY[:2]) else job
+        return None if any(each.names_in(name) is not None for name in missing for each in TEMPORARY) else job
 
     def _problem(self, path: str, job: Any) -> str:
         """Say why a job cannot or must not run here; empty if it can."""
-        stated, names = self._stated, job.wildcards
+        stated, names, stated_names = self._stated, job.wildcards, dict(job.wildcards.items())
         if stated.unknown and (path == SUMMARY or kinds.is_for_reading(path)):
             return f"this needs the extension of {', '.join(stated.unknown)}"
         if not _opens_files(job, self._place):
             return ""
         experiment = stated.experiment
-        if "expansion" in names.keys():
+        if "expansion" in stated_names:
             of = [
                 name
                 for name, system in experiment.systems.items()
                 if (added := experiment.families[system.family].added(system.settings)) and added.name == names.expansion
             ]
-            return "" if stated.known.intersection(of) else f"it is not known here where the model or file of {names.expansion} is"
-        if "system" in names.keys():
+            return (
+                "" if stated.known.intersection(of) else f"it is not known here where the model or file of {names.expansion} is"
+            )
+        if "system" in stated_names:
             return "" if names.system in stated.known else f"it is not known here where the model or file of {names.system} is"
         return self._problem_of_source(names.dataset)
 
@@ -264,7 +210,9 @@ class Replay:
             source = HubSource.in_cache(dataset.form, dataset.split)
             record = chain.record(layout.HUB_DATASET(dataset=name))
             if record.get("files") != source.files:
-                raise RecordError("names other files than the layout finds in the cache of the hub", layout.HUB_DATASET(dataset=name))
+                raise RecordError(
+                    "names other files than the layout finds in the cache of the hub", layout.HUB_DATASET(dataset=name)
+                )
             return ""
         if self._stated.auditor.datasets.get(name) and dataset.path:
             return ""

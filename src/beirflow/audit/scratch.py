@@ -1,7 +1,7 @@
 """A scratch folder in which jobs of the workflow make results again, in this process.
 
-Nothing in the audited results decides which code runs or where it writes: rules come from the workflow of this checkout, and paths
-of outputs from the patterns of :mod:`beirflow.core.layout`.
+Nothing in the audited results decides which code runs or where it writes: rules come from the workflow of this checkout, and
+paths of outputs from the patterns of :mod:`beirflow.core.layout`.
 """
 
 import json
