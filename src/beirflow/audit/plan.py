@@ -10,6 +10,7 @@ from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, WARNING, C
 from beirflow.audit.configured import Stated
 from beirflow.audit.scratch import Scratch
 from beirflow.core import layout
+from beirflow.core.kinds import is_for_reading
 from beirflow.core.layout import MANIFEST, SUMMARY
 from beirflow.run.provenance import code_state
 
@@ -28,7 +29,7 @@ def check_plan(chain: Chain, stated: Stated, place: Scratch) -> Iterator[Check]:
     jobs = _jobs(place)
     folders = tuple(f"{path}/" for path in jobs if not Path(path).suffix)  # of trained models
     own = {path: next((folder[:-1] for folder in folders if path.startswith(folder)), path) for path in chain.claims}
-    for path in (path for path in chain.claims if own[path] not in jobs):
+    for path in (path for path in chain.claims if own[path] not in jobs and not is_for_reading(path)):
         by = next(iter(chain.claims[path].values()))
         yield chain.failed(NAME, by, f"{by} names {path}", "files that the jobs of these results read or make")
     for path in jobs.keys() - {MANIFEST, *own.values()}:

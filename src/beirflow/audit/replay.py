@@ -5,11 +5,11 @@ is left to the sample (:mod:`beirflow.audit.sample`).
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from beirflow import EXTENSIONS, WORKFLOW
 from beirflow.audit.chain import Chain
@@ -25,8 +25,8 @@ from beirflow.core import kinds, layout, patterns
 from beirflow.core.csv_files import read_named_csv
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import BeirflowError
-from beirflow.core.extensions import Page, extensions
-from beirflow.core.layout import MANIFEST, REPORT, REPORT_RECORD, SUMMARY
+from beirflow.core.extensions import extensions
+from beirflow.core.layout import SUMMARY
 from beirflow.data.sources.forms import HubForm
 from beirflow.data.sources.hub_source import HubSource
 from beirflow.run.provenance import code_state
@@ -35,8 +35,7 @@ NAME = "files are what their jobs make of the results"
 
 SOURCES = "data and models are those that were used"  # name of checks of jobs that read files outside the results
 
-READING = "files for reading are as they were written"
-EARLIER = "files for reading are of these results"  # name of the check that earlier ones are not
+READING = "files for reading are compared with the results"
 
 NOT_MADE_AGAIN = (
     *(layout.MATCHES, layout.LATENCY, layout.REFERENCES),
@@ -48,50 +47,34 @@ NOT_MADE_AGAIN = (
 OF_TEXTS = tuple(pattern for pattern in kinds.CHUNKS_OF_REPRESENTATIONS if pattern != layout.INDEX)
 """Files that are made of the texts of a whole chunk, of which the sample makes some again."""
 
-PAGES: Mapping[str, Page] = {record: page for extension in extensions() for record, page in extension.pages.items()}
-"""Pages of extensions by their records."""
-
-RECORDS = {REPORT_RECORD: REPORT, **{record: page.path for record, page in PAGES.items()}}
-"""Records of files for reading, and the page that each was written with."""
-
 
 def check_replay(chain: Chain, stated: Stated, sample: int) -> Iterator[Check]:
     """Make files again from the stored ones, and compare; indexes of whole corpora only if a ``sample`` is asked for.
 
-    Files of pages that are of earlier results are compared with the records of these only.
+    Files of pages that are of earlier results are left out.
     """
-    pages = [_read_page(chain, record, page) for record, page in RECORDS.items() if record in chain.listing.files]
-    earlier = {path for page in pages for path in page.earlier}
-    same, compared = set[str](), set[str]()
+    compared, passed = set[str](), Counter[tuple[str, str]]()
     with scratch(_configured(chain, stated.experiment)) as place, offline():
-        place.link(chain.folder, (path for path in _linked(chain) if path not in earlier))
+        place.link(chain.folder, (path for path in _linked(chain) if path not in chain.earlier))
         yield from check_plan(chain, stated, place)
         replay = Replay(chain, stated, place, whole=bool(sample))
-        passed = Counter[tuple[str, str]]()
-        for path in _compared_files(chain, earlier):
+        for path in _compared_files(chain):
             for check in replay.check(path):
-                compared |= {path} if check.status != NOT_CHECKED else set()
+                if check.status != NOT_CHECKED:
+                    compared.add(path)
                 if check.status == PASSED:
-                    same.add(path)
                     passed[check.name, check.found] += 1
                 else:
                     yield check
     yield from (Check(name, PASSED, f"{rule}: {number} files") for (name, rule), number in sorted(passed.items()))
-    for page in pages:
-        # A page of earlier results may have been followed by new tables, which its record cannot know.
-        yield from (*page.checks, *(check for path, check in page.changed.items() if path not in same))
-    yield from _check_rest(chain, compared, {path for page in pages for path in page.recorded})
+    yield from _check_rest(chain, compared)
 
 
-def _compared_files(chain: Chain, earlier: Collection[str]) -> list[str]:
+def _compared_files(chain: Chain) -> list[str]:
     """List the stored files that a job may make again: those of the chain, runs in TREC form, and files for reading."""
-    own = (layout.AUDIT, layout.AUDIT_RECORD, *RECORDS, *earlier)
-    others = [
-        path
-        for path in sorted(chain.listing.files)
-        if path not in chain.claims and path not in own and (kinds.is_for_reading(path) or layout.TREC_RUN.names_in(path))
-    ]
-    return [*(path for path in sorted(chain.claims) if path in chain.listing.files), *others]
+    others = [path for path in chain.listing.files if kinds.is_for_reading(path) or layout.TREC_RUN.names_in(path)]
+    own = (layout.AUDIT, layout.AUDIT_RECORD, *chain.earlier)
+    return [path for path in sorted({*chain.claims, *others}) if path in chain.listing.files and path not in own]
 
 
 def _linked(chain: Chain) -> Iterator[str]:
@@ -100,7 +83,7 @@ def _linked(chain: Chain) -> Iterator[str]:
     for inventory in kinds.INVENTORIES:
         with suppress(*UNREADABLE):
             named |= inventory.named(read_record(chain.file(inventory.path)))
-    pages = {layout.REPORT_RECORD, *PAGES} - named
+    pages = kinds.PAGE_RECORDS.keys() - named
     for path in chain.listing.files:
         if patterns.is_safe(path) and path not in pages and not path.startswith((layout.LOG.folder(), *kinds.COPIES)):
             yield path
@@ -113,7 +96,7 @@ def _configured(chain: Chain, experiment: Experiment) -> Experiment:
         config |= stated_keys(chain)
     if layout.REFERENCES() in chain.listing.files:
         config["references"] = [str(chain.folder)]  # so that tables show it
-    for record, page in PAGES.items():
+    for record, page in kinds.PAGES.items():
         with suppress(*UNREADABLE):
             if page.configured:
                 config |= {key: part(read_record(chain.file(record)), key, kind=dict) for key in page.configured}
@@ -328,55 +311,17 @@ def _made_with_other_facts(chain: Chain, path: str) -> bool:
     return False
 
 
-class ComparedPage(NamedTuple):
-    """The files that the record of a page names, compared with their digests."""
-
-    checks: list[Check]  # what was found
-    recorded: Mapping[str, Any] = {}  # digests by path
-    earlier: Sequence[str] = ()  # unchanged files of earlier results
-    changed: Mapping[str, Check] = {}  # failed checks of files, by path
-
-
-def _read_page(chain: Chain, record_path: str, page: str) -> ComparedPage:
-    """Compare the files with what was recorded when a page was written."""
-    unchanged, changed, missing = list[str](), dict[str, Check](), list[Check]()
-    again = chain.repair_command(record_path, goal=page)
-    try:
-        record = chain.read_whole(record_path)
-        recorded = part(record, "outputs", kind=dict)
-        is_current = part(record, "inputs", MANIFEST) == file_digest(chain.file(MANIFEST))
-    except UNREADABLE as error:
-        return ComparedPage([chain.unreadable(READING, record_path, error, (), repair=again)])
-    for path, expected in recorded.items():
-        todo = chain.repair_command(path, goal=page) if patterns.is_safe(path) else again
-        if path not in chain.listing.files:
-            found = f"{path} is not here; no number depends on it"
-            missing.append(Check(READING, WARNING, found, f"{record_path} names it", (path,), (), todo))
-        elif (digest := file_digest(chain.folder / path)) != expected:
-            found = f"{path} has the sha256 {digest}; no number depends on it"
-            changed[path] = Check(READING, FAILED, found, f"{record_path} says {expected}", (path,), (), todo)
-        else:
-            unchanged.append(path)
-    if not is_current:
-        found = f"{len(unchanged)} files are of an earlier configuration, as {record_path} says: they do not show these results"
-        todo = chain.repairs.make_again([], [page])
-        check = Check(EARLIER, WARNING, found, "", (record_path, *unchanged), (), todo)
-        return ComparedPage([check], recorded, unchanged, changed)
-    found = f"{len(unchanged)} files have the digests that {record_path} names"
-    return ComparedPage([*missing, *([Check(READING, PASSED, found)] if unchanged else [])], recorded, (), changed)
-
-
-def _check_rest(chain: Chain, compared: Collection[str], recorded: Collection[str]) -> Iterator[Check]:
+def _check_rest(chain: Chain, compared: Collection[str]) -> Iterator[Check]:
     """Name the files for reading that were compared with nothing, or only with the record of their page."""
-    own = (layout.AUDIT, layout.AUDIT_RECORD, *RECORDS)
     # An inventory that was made again has the digests of its copies.
     named = tuple(f"{inventory.copies}/" for inventory in kinds.INVENTORIES if inventory.path in compared)
-    paths = [path for path in sorted(chain.listing.files) if kinds.is_for_reading(path) and path not in (*own, *compared)]
-    others = [path for path in paths if path not in recorded and not path.startswith(named)]
+    own = (layout.AUDIT, layout.AUDIT_RECORD, *chain.earlier, *compared)
+    paths = [path for path in sorted(chain.listing.files) if kinds.is_for_reading(path) and path not in own]
+    others = [path for path in paths if path not in chain.claims and not path.startswith(named)]
     if others:
         some = ", ".join(others[:3]) + " and others" * (len(others) > 3)
-        found = f"{len(others)} files for reading, which no number depends on, were not compared with anything: {some}"
+        found = f"{len(others)} files, which no number depends on, were not compared with anything: {some}"
         yield Check(READING, NOT_CHECKED, found, "", tuple(others[:SHOWN]), (), chain.repairs.aside(others[:SHOWN]))
-    if drawn := [path for path in paths if path in recorded]:
-        found = f"{len(drawn)} files, figures among them, were compared with {' or '.join(RECORDS)} and not made again"
+    if drawn := [path for path in paths if path in chain.claims]:
+        found = f"{len(drawn)} files, figures among them, were compared with the records of their pages and not made again"
         yield Check(READING, NOT_CHECKED, found, "", tuple(drawn[:SHOWN]))
