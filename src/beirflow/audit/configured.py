@@ -69,7 +69,11 @@ def stated_experiment(chain: Chain, auditor: Experiment) -> Stated:
         if name in auditor.datasets and auditor.datasets[name].form == dataset.form
         if (folder := auditor.folder(name)) and Path(folder).exists()
     }
-    experiment = replace(experiment, systems={**experiment.systems, **here_too}, datasets={**experiment.datasets, **places})
+    here = {key: auditor.config[key] for key in ("device", "token_budget", "jobs_per_gpu")}
+    config = {**experiment.config, **here, "data_dir": None}
+    experiment = replace(
+        experiment, config=config, systems={**experiment.systems, **here_too}, datasets={**experiment.datasets, **places}
+    )
     return Stated(experiment, auditor, frozenset(known), unknown)
 
 

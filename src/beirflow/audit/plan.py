@@ -16,7 +16,8 @@ from beirflow.run.provenance import code_state
 
 NAME = "records name the files of their jobs"
 
-TEMPORARY = (layout.CANDIDATES, layout.CANDIDATES_RECORD, layout.ARCHIVE)
+CANDIDATES = (layout.CANDIDATES, layout.CANDIDATES_RECORD)
+TEMPORARY = (*CANDIDATES, layout.ARCHIVE)
 """Files that Snakemake deletes once they were used."""
 
 

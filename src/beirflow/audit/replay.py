@@ -6,7 +6,7 @@ is left to the sample (:mod:`beirflow.audit.sample`).
 
 from collections import Counter
 from collections.abc import Collection, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,7 @@ from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, UNREADABLE, WARNING, Check, RecordError
 from beirflow.audit.configured import Stated
 from beirflow.audit.differences import Difference, UnsourcedError, difference
-from beirflow.audit.offline import offline
-from beirflow.audit.plan import TEMPORARY, check_plan
+from beirflow.audit.plan import CANDIDATES, check_plan
 from beirflow.audit.reading import part, read_record
 from beirflow.audit.scratch import Scratch, scratch
 from beirflow.config.experiment import Experiment
@@ -27,6 +26,7 @@ from beirflow.core.digests import file_digest
 from beirflow.core.errors import BeirflowError
 from beirflow.core.extensions import extensions
 from beirflow.core.layout import SUMMARY
+from beirflow.core.progress import Progress
 from beirflow.data.sources.forms import HubForm
 from beirflow.data.sources.hub_source import HubSource
 from beirflow.run.provenance import code_state
@@ -54,11 +54,15 @@ def check_replay(chain: Chain, stated: Stated, sample: int) -> Iterator[Check]:
     Files of pages that are of earlier results are left out.
     """
     compared, passed = set[str](), Counter[tuple[str, str]]()
-    with scratch(_configured(chain, stated.experiment)) as place, offline():
+    with ExitStack() as stack:
+        place = stack.enter_context(scratch(_configured(chain, stated.experiment)))
         place.link(chain.folder, (path for path in _linked(chain) if path not in chain.earlier))
         yield from check_plan(chain, stated, place)
         replay = Replay(chain, stated, place, whole=bool(sample))
-        for path in _compared_files(chain):
+        paths = _compared_files(chain)
+        progress = stack.enter_context(Progress("replay", len(paths), "files"))
+        for path in paths:
+            progress.advance(1)
             for check in replay.check(path):
                 if check.status != NOT_CHECKED:
                     compared.add(path)
@@ -163,7 +167,7 @@ class Replay:
         if not self._whole and any(layout.INDEX.names_in(name) is not None for name in (*inputs, *outputs)):
             return None
         missing = [name for name in inputs if not (self._place.folder / name).exists()]
-        return None if any(each.names_in(name) is not None for name in missing for each in TEMPORARY) else job
+        return None if any(each.names_in(name) is not None for name in missing for each in CANDIDATES) else job
 
     def _problem(self, path: str, job: Any) -> str:
         """Say why a job cannot or must not run here; empty if it can."""
