@@ -69,8 +69,8 @@ def stated_experiment(chain: Chain, auditor: Experiment) -> Stated:
         if name in auditor.datasets and auditor.datasets[name].form == dataset.form
         if (folder := auditor.folder(name)) and Path(folder).exists()
     }
-    here = {key: auditor.config[key] for key in ("device", "token_budget", "jobs_per_gpu")}
-    config = {**experiment.config, **here, "data_dir": None}
+    machine = {key: auditor.config[key] for key in ("device", "token_budget", "jobs_per_gpu")}
+    config = {**experiment.config, **machine, "data_dir": None}
     experiment = replace(
         experiment, config=config, systems={**experiment.systems, **here_too}, datasets={**experiment.datasets, **places}
     )

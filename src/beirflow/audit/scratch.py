@@ -52,7 +52,7 @@ class Scratch:
         return [self._below(path) for path in job.output]
 
     def run(self, job: Any) -> None:
-        """Run a job, whose inputs are here, without the warnings of the one that made the results. Raises what its entrance raises."""
+        """Run a job, whose inputs are here, without a word. Raises what its entrance raises."""
         for path in map(Path, job.output):
             path.parent.mkdir(parents=True, exist_ok=True)
         params = {name: value for name, value in job.params.items() if name != COMMAND}
