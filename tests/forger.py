@@ -15,14 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from beirflow.audit.audit import run_checks
-from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import FAILED as FAILED
-from beirflow.audit.chain.checks import NOT_CHECKED as NOT_CHECKED
-from beirflow.audit.chain.checks import PASSED as PASSED
-from beirflow.audit.chain.checks import WARNING as WARNING
-from beirflow.audit.chain.checks import Check
-from beirflow.audit.chain.repairs import Call
-from beirflow.audit.chain.root import Published
+from beirflow.audit.chain import Chain
+from beirflow.audit.checks import FAILED as FAILED
+from beirflow.audit.checks import NOT_CHECKED as NOT_CHECKED
+from beirflow.audit.checks import PASSED as PASSED
+from beirflow.audit.checks import WARNING as WARNING
+from beirflow.audit.checks import Check
+from beirflow.audit.repairs import Call
+from beirflow.audit.manifest import Published
 from beirflow.config.experiment import Experiment
 from beirflow.config.load import load_experiment
 from beirflow.core.digests import file_digest

@@ -8,9 +8,9 @@ from typing import Any
 import yaml
 
 from beirflow import WORKFLOW
-from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import UNREADABLE, RecordError
-from beirflow.audit.chain.reading import part, read_record
+from beirflow.audit.chain import Chain
+from beirflow.audit.checks import UNREADABLE, RecordError
+from beirflow.audit.reading import part, read_record
 from beirflow.core.errors import DataError
 from beirflow.core.layout import MANIFEST, SUMMARY
 from beirflow.core.writing import write_text

@@ -9,9 +9,9 @@ from rocrate.model import ContextEntity, File
 from rocrate.model.entity import Entity
 from rocrate.rocrate import ROCrate
 
-from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import RecordError
-from beirflow.audit.chain.reading import part
+from beirflow.audit.chain import Chain
+from beirflow.audit.checks import RecordError
+from beirflow.audit.reading import part
 from beirflow.core import layout
 from beirflow.core.digests import file_digest
 from beirflow.core.extensions import extensions
@@ -185,8 +185,8 @@ class _Describer:
 
     def _file(self, path: str, sha256: str | None = None) -> None:
         """Add a file of the results; for a record, with what it says of things outside."""
-        kind, claims = KINDS.get(Path(path).suffix, "application/octet-stream"), self.chain.claims.get(path)
-        self.files[path] = entity = self._described(path, kind, claims[0].sha256 if claims else sha256)
+        kind, claims = KINDS.get(Path(path).suffix, "application/octet-stream"), self.chain.claims.get(path, {})
+        self.files[path] = entity = self._described(path, kind, next(iter(claims), sha256))
         if record := self.chain.records.get(path):
             entity["additionalProperty"] = self._values(f"about/{path}", _outside(path, record, self.chain))
 

@@ -13,15 +13,14 @@ from typing import Any
 
 import pandas as pd
 
-from beirflow.audit.again.summary_check import stated_training
 from beirflow.audit.audit import SEED_BITS, Sections, run_checks
-from beirflow.audit.chain.chain import in_words
-from beirflow.audit.chain.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check
-from beirflow.audit.chain.repairs import Call
-from beirflow.audit.chain.root import Published
-from beirflow.audit.chain.setup import Setup
+from beirflow.audit.chain import in_words
+from beirflow.audit.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check
 from beirflow.audit.gate import Side, same_data
-from beirflow.audit.verdict import grades, level, not_compared, verdict_line
+from beirflow.audit.manifest import Published
+from beirflow.audit.repairs import Call
+from beirflow.audit.verdict import grades, level, not_checked, verdict_line
+from beirflow.config.experiment import Experiment
 from beirflow.core import layout
 from beirflow.core.csv_files import write_csv
 from beirflow.core.errors import DataError
@@ -84,7 +83,7 @@ def collect_folders(
     *,
     folder: str,
     folders: Sequence[str | Mapping[str, Any]],
-    experiment: Setup,
+    experiment: Experiment,
     main_measure: str,
     sample: int,
     seed: int | None = None,
@@ -120,11 +119,11 @@ def collect_folders(
     return f"{words}\nThe leaderboard: {page}"
 
 
-def _verify(folder: ResultsFolder, experiment: Setup, sample: int, seed: int, call: Call) -> Verified:
+def _verify(folder: ResultsFolder, experiment: Experiment, sample: int, seed: int, call: Call) -> Verified:
     """Audit a folder; what cannot be read is refused."""
     verified = Verified(folder)
     try:
-        manifest, sections, _ = run_checks(folder.path, experiment, sample, seed, call=call, published=folder.published)
+        manifest, sections = run_checks(folder.path, experiment, sample, seed, call=call, published=folder.published)
     except UNREADABLE as error:
         verified.problems.append(f"{folder.path}: {in_words(error)}")
         return verified
@@ -138,7 +137,7 @@ def _verify(folder: ResultsFolder, experiment: Setup, sample: int, seed: int, ca
         len(failed) > SHOWN
     )
     steps = grades(sections)
-    verified.line, verified.level, verified.not_compared = verdict_line(steps), level(steps), not_compared(sections)
+    verified.line, verified.level, verified.not_compared = verdict_line(steps), level(steps), not_checked(sections)
     verified.affected = {result for check in failed for result in check.results}
     for check in (check for checks in sections.values() for check in checks if check.status == NOT_CHECKED):
         for result in check.results:
@@ -148,10 +147,17 @@ def _verify(folder: ResultsFolder, experiment: Setup, sample: int, seed: int, ca
         side = Side(folder.path, manifest)
         try:
             verified.sound, verified.written = [*_sound(side, verified.affected)], str(manifest["written"])
-            verified.trained_on, verified.side = stated_training(experiment, manifest), side
+            verified.trained_on, verified.side = _training(experiment, manifest), side
         except UNREADABLE as error:  # a manifest that was written by others may lack anything
             verified.problems.append(f"{folder.path} cannot be shown: {in_words(error)}")
     return verified
+
+
+def _training(experiment: Experiment, manifest: Mapping[str, Any]) -> TrainedOn:
+    """Return the training data of the systems of a manifest; none if nothing here knows the family of one."""
+    if any(map(experiment.unknown_in, manifest["systems"].values())):
+        return {}
+    return experiment.as_stated(manifest, {}).in_domain
 
 
 def _said(check: Check) -> str:
@@ -161,7 +167,7 @@ def _said(check: Check) -> str:
 
 def _identity(sections: Sections) -> str:
     known = ("the manifest is the one that was published", "the manifest is signed")
-    return "; ".join(check.found for check in sections["integrity"] if check.name in known and check.status == PASSED)
+    return "; ".join(check.found for check in sections["chain"] if check.name in known and check.status == PASSED)
 
 
 def _rows(verified: Verified, all_: Sequence[Verified], main_measure: str) -> pd.DataFrame | None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from beirflow.audit.chain.checks import UNREADABLE
-from beirflow.audit.chain.reading import part, read_record
+from beirflow.audit.checks import UNREADABLE
+from beirflow.audit.reading import part, read_record
 from beirflow.core.errors import DataError
 from beirflow.evaluation.summary import PUBLISHED
 from beirflow.extensions.exchange.layout import OPEN_RUN

@@ -6,13 +6,12 @@ from beirflow.core.extensions import Extension, Maker
 from beirflow.extensions.expansions.layout import EXPANSION_LOG
 
 _PROBLEM = "beirflow.extensions.expansions.models:model_problem"
-_CHECKS = "beirflow.extensions.expansions.spot_check:spot_checks"
 
 EXTENSION = Extension(
     folder=Path(__file__).parent,
     patterns=(EXPANSION_LOG,),
     makers={
-        "queries": Maker("write_queries", 5e-2, _PROBLEM, _CHECKS),
-        "weights": Maker("weigh_words", 4e-4, _PROBLEM, _CHECKS),
+        "queries": Maker("write_queries", 5e-2, _PROBLEM),
+        "weights": Maker("weigh_words", 4e-4, _PROBLEM),
     },
 )

@@ -1,31 +1,19 @@
-"""The form of systems that are trained, as plans and audits ask for it."""
+"""The form of systems that are trained, as plans ask for it."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from beirflow.core import layout
 from beirflow.extensions.genq.problems import training_problem
 from beirflow.extensions.genq.settings import Training
-from beirflow.families.family import TOOK, Record, Stage
+from beirflow.families.family import Stage
 from beirflow.families.form import Form
 from beirflow.families.system import Setting
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from beirflow.families.spot_checks.spot_check import SpotCheck, Subject
 
 
 class TrainingForm(Form):
     """A training with its settings."""
 
     stage = Stage("train_encoder", word=4e-3)
-    record = Record(
-        layout.MODEL_OF_DATASET_RECORD,
-        (layout.DOCUMENTS, layout.MODEL, layout.EXPANSION, layout.EXPANSION_RECORD),
-        (),
-        (*TOOK, "counts", "system", "model", "revision", "files", "card", "train", "training"),
-    )
     spare = 3.0  # the checkpoint has the weights, and two moments of each
     most_documents = Training.documents
     settings: Training
@@ -48,10 +36,3 @@ class TrainingForm(Form):
         """Return the pairs that are written, and those that the encoder is trained on."""
         pairs = min(self.documents, documents) * self.settings.queries
         return {"expand": pairs, "train": pairs * self.settings.epochs}
-
-    def checks(self, subject: "Subject", sample: int, random: "np.random.Generator") -> list["SpotCheck"]:
-        """Plan the check that writes queries again."""
-        from beirflow.families.expansions.spot_check import expansion_checks
-        from beirflow.families.postings.analyzer import analyze
-
-        return expansion_checks(subject, sample, random, analyze)

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from beirflow.audit.audit import run_checks
-from beirflow.audit.chain.checks import NOT_CHECKED
+from beirflow.audit.checks import NOT_CHECKED
 from beirflow.audit.fact_table import leaves
 from beirflow.core.errors import DataError
 from beirflow.core.patterns import Pattern

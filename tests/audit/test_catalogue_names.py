@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from beirflow.audit.chain.checks import FAILED
+from beirflow.audit.checks import FAILED
 from beirflow.audit.chain.facts import Comparison
 from beirflow.audit.facts.configured import check_configured
 from beirflow.audit.facts.outside import check_outside

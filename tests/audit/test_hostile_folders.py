@@ -26,8 +26,8 @@ import pytest
 from beirflow.audit.again.differences import difference
 from beirflow.audit.audit import audit
 from beirflow.audit.chain import chain, limits
-from beirflow.audit.chain.checks import RecordError
-from beirflow.audit.chain.reading import RECORD_BYTES, check_statistics, read_record
+from beirflow.audit.checks import RecordError
+from beirflow.audit.reading import RECORD_BYTES, check_statistics, read_record
 from beirflow.audit.facts import corpora
 from beirflow.core.errors import DataError
 from beirflow.core.layout import QRELS
@@ -293,7 +293,7 @@ def test_a_folder_of_hundreds_of_megabytes_has_room_for_what_it_holds(forger: Fo
     program = """if True:
         import sys
         import numpy as np, pyarrow.parquet as pq
-        from beirflow.audit.chain.limits import Limits
+        from beirflow.audit.limits import Limits
         with Limits(400 << 20):
             pq.read_table(sys.argv[1])
             np.ones(400 << 20, np.uint8)

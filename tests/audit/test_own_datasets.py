@@ -11,7 +11,7 @@ import pytest
 from huggingface_hub import hf_hub_download
 from sentence_transformers import SentenceTransformer, models
 
-from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, Check
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, Check
 from beirflow.audit.facts.outside import SOURCES
 from beirflow.config.load import load_experiment
 from beirflow.core import layout

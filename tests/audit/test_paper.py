@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from beirflow.audit.again.for_reading import _read_page, _rebuilt, check_files_for_reading
-from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import Check
+from beirflow.audit.chain import Chain
+from beirflow.audit.checks import Check
 from beirflow.core.digests import file_digest
 from beirflow.core.records import read_json
 from forger import FAILED, NOT_CHECKED, PASSED, WARNING, Forger

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from beirflow.audit.chain.checks import Check
-from beirflow.audit.chain.root import Published, check_published_digest
+from beirflow.audit.checks import Check
+from beirflow.audit.manifest import Published, check_published_digest
 from beirflow.core.digests import file_digest
 from forger import FAILED, NOT_CHECKED, PASSED, Forger
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from beirflow.audit.again.summary_check import check_summary
-from beirflow.audit.chain.checks import NOT_CHECKED, Check
+from beirflow.audit.checks import NOT_CHECKED, Check
 from beirflow.audit.chain.facts import as_json
 from beirflow.audit.facts import provenance
 from beirflow.audit.facts.provenance import check_provenance

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from beirflow.audit.audit import audit, run_checks
-from beirflow.audit.chain.checks import Check
-from beirflow.audit.chain.repairs import Call, Repairs, quoted
+from beirflow.audit.checks import Check
+from beirflow.audit.repairs import Call, Repairs, quoted
 from beirflow.audit.verdict import grades
 from beirflow.config.load import load_experiment
 from beirflow.core.layout import LOG, job_error

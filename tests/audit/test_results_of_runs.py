@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from beirflow.audit.audit import run_checks
-from beirflow.audit.chain.root import Published
+from beirflow.audit.manifest import Published
 from forger import FAILED, PASSED, WARNING, Forger, named, put
 from forgeries import another_row
 from results_maker import run_rules

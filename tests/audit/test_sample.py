@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from beirflow.audit.again.samples import check_runs_that_follow, check_samples
-from beirflow.audit.chain.checks import Check
+from beirflow.audit.checks import Check
 from beirflow.audit.facts.configured import check_configured
 from beirflow.audit.verdict import SHARES, grades, seen
 from beirflow.config.experiment import Experiment

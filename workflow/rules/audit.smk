@@ -13,9 +13,9 @@ OUTPUTS
 
 STEPS
   - follow the digests from manifest.json to every file; find what is missing or left over
-  - compare the available sources and models with their records
-  - recompute metrics and summary by another path
-  - encode and search a sample again
+  - compare systems and datasets with the catalogue and the auditor's configuration
+  - run jobs again on the stored files, and compare what they make
+  - represent and search a sample again
   - compare with published scores
   - fail if a system is worse than a baseline (gate)
 """
@@ -57,7 +57,6 @@ rule audit:
         },
         # Once all rules are known.
         call=lambda wildcards: {**this_run.call, "codes": this_run.codes},
-        fact=audit_options.get("fact"),
     message:
         "audit the results"
     shell:

@@ -16,8 +16,8 @@ from rocrate_validator.services import ValidationSettings, validate
 from urllib3 import HTTPResponse
 
 from beirflow import SNAKEFILE
-from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.reading import read_record
+from beirflow.audit.chain import Chain
+from beirflow.audit.reading import read_record
 from beirflow.config.load import load_experiment
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from beirflow.audit.again import for_reading
 from beirflow.audit.again.for_reading import check_files_for_reading
-from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import Check
-from beirflow.audit.chain.repairs import Call
+
+from beirflow.audit.chain import Chain
+from beirflow.audit.checks import Check
+from beirflow.audit.repairs import Call
 from beirflow.core import layout
 from beirflow.core.errors import DataError
 from beirflow.core.records import read_json

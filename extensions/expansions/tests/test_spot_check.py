@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from beirflow.families.lexical.spot_check import spot_checks
+from beirflow.families.spot_checks.spot_check import Finding, NotHereError, Subject
 
 from beirflow.core.layout import DOCUMENTS, EXPANSION, EXPANSION_MODEL, record_of
 from beirflow.core.records import read_json, write_json
@@ -15,8 +17,6 @@ from beirflow.extensions.expansions.writer import QueryWriter
 from beirflow.families.expansions.files import write_expansion
 from beirflow.families.expansions.settings import Expansion
 from beirflow.families.lexical import LexicalSettings
-from beirflow.families.lexical.spot_check import spot_checks
-from beirflow.families.spot_checks.spot_check import Finding, NotHereError, Subject
 from beirflow.families.system import System
 from beirflow.models.model_files import fetch_model
 from lexical_results import DATASET, LexicalResults

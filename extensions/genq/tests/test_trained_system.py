@@ -5,6 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from beirflow.families.dense.run_check import follows
+from beirflow.families.dense.spot_check import spot_checks
+from beirflow.families.spot_checks.spot_check import Finding, Subject
 
 from answering import answered, scores_of, without_scores
 from beirflow.core.csv_files import read_named_csv
@@ -12,10 +15,7 @@ from beirflow.core.digests import file_digest
 from beirflow.core.layout import MODEL_OF_DATASET_RECORD, RUN, RUN_RECORD, SYSTEMS
 from beirflow.evaluation.systems import describe_systems
 from beirflow.extensions.genq.settings import Training
-from beirflow.families.dense.run_check import follows
 from beirflow.families.dense.settings import DenseSettings
-from beirflow.families.dense.spot_check import spot_checks
-from beirflow.families.spot_checks.spot_check import Finding, Subject
 from beirflow.families.system import System
 from lexical_results import DATASET, rows_of
 from spot_checked import planned

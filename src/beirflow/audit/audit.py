@@ -1,36 +1,26 @@
 """Audit a folder of results: check everything, change nothing, and write down the findings."""
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from beirflow.audit.again.for_reading import check_files_for_reading
-from beirflow.audit.again.recomputation import check_recomputation
-from beirflow.audit.again.samples import check_runs_that_follow, check_samples
-from beirflow.audit.again.summary_check import check_summary
-from beirflow.audit.chain import Chain
+from beirflow.audit.chain import Chain, check_digests
 from beirflow.audit.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, WARNING, Check, unique
+from beirflow.audit.configured import check_configured, stated_experiment
 from beirflow.audit.folder import printable
-from beirflow.audit.chain.integrity import check_digests
-from beirflow.audit.chain.leftovers import check_leftovers
+from beirflow.audit.leftovers import check_leftovers
 from beirflow.audit.limits import LimitError
-from beirflow.audit.repairs import Call
 from beirflow.audit.manifest import Published, check_manifest, check_published_digest
-from beirflow.audit.chain.running import excuse, files_being_written
-from beirflow.audit.chain.setup import Setup
-from beirflow.audit.fact_table import Fact, explanation, fact_table, uncompared
-from beirflow.audit.facts.configured import check_configured
-from beirflow.audit.facts.corpora import check_corpora
-from beirflow.audit.facts.made_from import check_made_from
-from beirflow.audit.facts.outside import check_outside
-from beirflow.audit.facts.provenance import check_provenance
-from beirflow.audit.facts.published import check_published
-from beirflow.audit.facts.recorded import check_recorded
-from beirflow.audit.verdict import for_terminal, grades, not_compared, verdict_line
+from beirflow.audit.published import check_published
+from beirflow.audit.repairs import Call
+from beirflow.audit.replay import check_replay
+from beirflow.audit.sample import check_samples
+from beirflow.audit.verdict import for_terminal, grades, not_checked, proved, verdict_line
+from beirflow.config.experiment import Experiment
 from beirflow.core.errors import DataError, VerdictError
 from beirflow.core.layout import AUDIT, AUDIT_RECORD, MANIFEST, SUMMARY
 from beirflow.core.records import write_json
@@ -45,13 +35,12 @@ Sections = dict[str, list[Check]]
 def audit(
     *,
     folder: str,
-    experiment: Setup,
+    experiment: Experiment,
     audited: str | None = None,
     sample: int = 0,
     seed: int | None = None,
     call: Call | None = None,
     published: Published | None = None,
-    fact: str | None = None,
 ) -> str:
     """Check a folder of results and write ``audit.json`` and ``audit.html``.
 
@@ -64,14 +53,13 @@ def audit(
         seed: Of the sample; drawn and recorded if None, so that the checked items cannot be known beforehand.
         call: How the audit was called, for the commands that repair something; from this folder, if None.
         published: What is known of the manifest from elsewhere; nothing if None.
-        fact: Key of records whose comparisons are explained at the end; none if None.
 
     Returns:
         What was found, for reading on a terminal.
 
     Raises:
         VerdictError: A check failed; everything has been written then.
-        DataError: There are no results, or no record states the fact.
+        DataError: There are no results.
     """
     call, audited = call or Call(), audited or folder
     if audited != folder:
@@ -82,7 +70,7 @@ def audit(
             raise DataError(f"{problem}; name the folder of a manifest, such as {Path(audited, 'results')}")
         raise DataError(f"{problem}; make them with: {call.snakemake([f'{folder}/{SUMMARY}'])}")
     seed = secrets.randbits(SEED_BITS) if seed is None else seed
-    manifest, sections, facts = run_checks(Path(audited), experiment, sample, seed, call=call, published=published)
+    manifest, sections = run_checks(Path(audited), experiment, sample, seed, call=call, published=published)
     checks = [check for section in sections.values() for check in section]
     steps = grades(sections)
     report = {
@@ -92,10 +80,9 @@ def audit(
         "line": verdict_line(steps),
         "audited": datetime.now(UTC).isoformat(timespec="seconds"),
         "counts": {status: sum(check.status == status for check in checks) for status in (PASSED, FAILED, WARNING, NOT_CHECKED)},
+        "proved": proved(sections),
+        "not_checked": not_checked(sections),
         "affected": [list(result) for result in unique(n for check in checks if check.status == FAILED for n in check.results)],
-        "not_compared": not_compared(sections),
-        "uncompared_facts": uncompared(facts),
-        "facts": [each._asdict() for each in facts],
         "sample": {"documents and queries": sample, "seed": seed} if sample else None,
         "with": {"repository": code_state(), "environment": environment()},
         "manifest": manifest,
@@ -109,58 +96,42 @@ def audit(
     except OSError as error:  # results may be read-only; the verdict matters more than its page
         page = f"{page} could not be written ({error.strerror})"
     words = for_terminal(report, audited, page)
-    if fact:
-        try:
-            words = "\n".join([words, *explanation(facts, fact)])
-        except DataError as error:
-            raise DataError(f"{words}\n{error}") from error
     if report["verdict"] == FAILED:
         raise VerdictError(words)
     return words
 
 
 def run_checks(
-    folder: Path, experiment: Setup, sample: int, seed: int, *, call: Call | None = None, published: Published | None = None
-) -> tuple[Mapping[str, Any] | None, Sections, list[Fact]]:
-    """Return the manifest, None where it cannot be used, all checks by section, and the table of facts; write nothing."""
-    call = call or Call()
-    chain = Chain(folder, {}, call=call, audited_with=experiment)
-    chain.busy = files_being_written(Path(call.directory), folder)
-    sections: Sections = {"integrity": []}
-    facts: list[Fact] = []
+    folder: Path, experiment: Experiment, sample: int, seed: int, *, call: Call | None = None, published: Published | None = None
+) -> tuple[Mapping[str, Any] | None, Sections]:
+    """Return the manifest, None where it cannot be used, and all checks by section; write nothing into the folder."""
+    chain = Chain(folder, call=call or Call())
+    sections: Sections = {"chain": []}
     try:
         with chain.limits:
-            sections["integrity"] += check_manifest(chain)
+            sections["chain"] += check_manifest(chain)
             if chain.manifest:
-                for name, check in _plan(chain, sample, seed, published or Published()):
+                for name, check in _plan(chain, experiment, sample, seed, published or Published()):
                     # A manifest that was written by others may lack anything.
-                    checks = chain.guarded("the manifest holds what it should", MANIFEST, check, [EVERYTHING])
-                    sections.setdefault(name, []).extend(checks)
-            facts = fact_table(chain)
+                    sections.setdefault(name, []).extend(chain.guarded(f"{name} can be checked", MANIFEST, check))
     except LimitError as error:
-        sections["integrity"].append(Check("files can be read", FAILED, str(error), results=(EVERYTHING,)))
-    excused = {name: [excuse(check, chain.busy) for check in checks] for name, checks in sections.items()}
-    return chain.manifest or None, excused, facts
+        sections["chain"].append(Check("files can be read", FAILED, str(error), results=(EVERYTHING,)))
+    return chain.manifest or None, sections
 
 
-def _plan(chain: Chain, sample: int, seed: int, published: Published) -> list[tuple[str, Callable[[], list[Check]]]]:
+def _plan(
+    chain: Chain, auditor: Experiment, sample: int, seed: int, published: Published
+) -> list[tuple[str, Callable[[], Iterable[Check]]]]:
     """Return every check with its section, in order: what comes later relies on the digests that were compared before."""
+    stated = cache(lambda: stated_experiment(chain, auditor))
     return [
-        ("integrity", partial(check_published_digest, chain, published)),
-        ("integrity", partial(check_digests, chain)),
-        ("integrity", partial(check_leftovers, chain)),
-        ("facts", partial(check_configured, chain)),
-        ("facts", partial(check_recorded, chain)),
-        ("facts", partial(check_made_from, chain)),
-        ("facts", partial(check_corpora, chain)),
-        ("sources", partial(check_outside, chain)),
-        ("provenance", partial(check_provenance, chain)),
-        ("recomputation", partial(check_recomputation, chain)),
-        ("recomputation", partial(check_runs_that_follow, chain, sample, seed)),
-        ("recomputation", partial(check_summary, chain)),
-        ("files for reading", partial(check_files_for_reading, chain)),
-        ("sample", partial(check_samples, chain, sample, seed)),
-        ("published scores", partial(check_published, chain)),
+        ("chain", partial(check_published_digest, chain, published)),
+        ("chain", partial(check_digests, chain)),
+        ("chain", partial(check_leftovers, chain)),
+        ("configuration", partial(check_configured, chain, auditor)),
+        ("replay", lambda: check_replay(chain, stated(), sample)),
+        ("sample", lambda: check_samples(chain, stated().experiment, sample, seed)),
+        ("published scores", partial(check_published, chain, auditor)),
     ]
 
 

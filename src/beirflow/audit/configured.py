@@ -1,221 +1,231 @@
-"""Systems and datasets of the manifest, compared with its configuration, the catalogue, and the auditor's configuration."""
+"""The experiment that a manifest states, compared with the catalogue and with the configuration of the person who audits."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from functools import partial
-from typing import Any
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from beirflow.audit.chain import Chain
-from beirflow.audit.checks import Check
-from beirflow.audit.chain.facts import Comparison, as_json
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check
 from beirflow.audit.reading import part
-from beirflow.audit.facts.relations import Expected, Place, Relation, Row, computed
+from beirflow.config.experiment import Experiment
 from beirflow.config.main_measure import cutoff_of, main_measure
 from beirflow.config.manifest import TUNED_ON
 from beirflow.core.digests import file_digest
-from beirflow.core.layout import ARCHIVE, MANIFEST, METRICS
+from beirflow.core.layout import ARCHIVE, CORPUS, MANIFEST, METRICS, SUMMARY
 from beirflow.data.catalogue.choice import check_own_names, corpora_named
 from beirflow.data.catalogue.dataset import Dataset
 from beirflow.data.catalogue.own_datasets import custom_dataset
-from beirflow.data.catalogue.schema import NO_SUCH_KEY, Problems, keys_of, problems_with
+from beirflow.data.catalogue.schema import CATALOGUE, NO_SUCH_KEY, Problems, keys_of, problems_with
 from beirflow.families.system import System
-from beirflow.ranking.run_settings import without_places
+from beirflow.ranking.run_settings import OF_THE_CORPUS, without_places
 
-PART = ("part_of", "sample_queries", "sample_seed", "sample_documents", "documents_seed")
+NAME = "the manifest is what its configuration asks for"
 
-OF_A_DATASET = ("name", "row", "forum", "split", "archive", "md5", "form", "drop_self_matches", "relevant_from", *PART)
-"""Facts that the same name must mean for everybody; not its place."""
+BY_CATALOGUE, BY_AUDITOR, BY_CONFIGURATION = "the catalogue here", "your configuration", f"the configuration in {MANIFEST}"
 
-BY_CATALOGUE = "the catalogue here"
-BY_CONFIGURATION = f"the configuration in {MANIFEST}"
-BY_AUDITOR = "the configuration of the audit"
+OF_A_CORPUS = (*OF_THE_CORPUS, "name", "row", "archive", "md5", "relevant_from")
+"""Facts of a dataset that are the same for everybody: neither where it is nor what its files themselves say."""
 
 
-def check_configured(chain: Chain) -> list[Check]:
-    """Compare systems and datasets with their own configuration, with the catalogue, and with the configuration of who audits."""
-    facts = Comparison(chain, "the manifest is what its configuration asks for")
-    facts.each([MANIFEST], _check_keys)
-    facts.each([MANIFEST], _check_precision)
-    for name in part(chain.manifest, "systems", kind=dict):
-        facts.each([MANIFEST], partial(_check_system, name=name))
-    for key, rows in (("datasets", part(chain.manifest, "datasets", kind=dict)), (TUNED_ON, chain.tuning_rows)):
-        for row in rows:
-            facts.each([MANIFEST], partial(_check_dataset, row=row, key=key))
-    known = [corpus for corpora in chain.setup.catalogue.known_datasets.values() for corpus in corpora]
-    archives: dict[str, tuple[Any, str]] = {
-        corpus["archive"]: (corpus["md5"], MANIFEST) for corpus in chain.corpora.values() if corpus["archive"]
+class Stated(NamedTuple):
+    """The experiment that a manifest states, as far as it is known here."""
+
+    experiment: Experiment  # without systems that nothing here knows; places are those of the person who audits
+    auditor: Experiment  # of the person who audits
+    known: frozenset[str]  # systems with settings of the catalogue or of the auditor, whose models and files may be opened
+    unknown: Mapping[str, str]  # by system that nothing here knows, or that reads the run of one, what is unknown
+
+
+def stated_experiment(chain: Chain, auditor: Experiment) -> Stated:
+    """Return the experiment of a manifest, with the places of the auditor; RecordError or ValueError for one that cannot be."""
+    manifest = chain.manifest
+    entries = part(manifest, "systems", kind=dict)
+    unknown = {name: kind for name, entry in entries.items() if (kind := auditor.unknown_in(entry))}
+    systems = {name: auditor.system_as_stated(name, entry) for name, entry in entries.items() if name not in unknown}
+    while lost := {
+        name: unknown[other]
+        for name, system in systems.items()
+        for other in auditor.families[system.family].reads(system.settings).systems.values()
+        if other in unknown
+    }:
+        unknown |= lost
+        systems = {name: system for name, system in systems.items() if name not in lost}
+    chosen = [name for name in manifest["configuration"]["systems"] if name in systems]
+    configuration = {**manifest["configuration"], "systems": chosen}
+    kept = {**manifest, "configuration": configuration, "systems": {name: entries[name] for name in systems}}
+    documents = {
+        name: part(record, "counts", "documents", kind=int)
+        for name in chain.corpora
+        if (record := chain.records.get(CORPUS(dataset=name))) is not None
     }
-    archives |= {corpus.archive: (corpus.md5, BY_CATALOGUE) for corpus in known if corpus.archive}
-    for archive, (md5, by) in archives.items():
-        facts.each([ARCHIVE(archive=archive)], partial(_check_archive, md5=md5, by=by))
-    return facts.finished()
+    experiment = auditor.as_stated(kept, documents)
+    known = {name: here for name, system in systems.items() if (here := auditor.systems.get(name)) and _same(system, here)}
+    here_too = {name: replace(here, trained_on=systems[name].trained_on) for name, here in known.items()}
+    places = {
+        name: replace(dataset, path=folder)
+        for name, dataset in experiment.datasets.items()
+        if name in auditor.datasets and auditor.datasets[name].form == dataset.form
+        if (folder := auditor.folder(name)) and Path(folder).exists()
+    }
+    machine = {key: auditor.config[key] for key in ("device", "token_budget", "jobs_per_gpu")}
+    config = {**experiment.config, **machine, "data_dir": None}
+    experiment = replace(
+        experiment, config=config, systems={**experiment.systems, **here_too}, datasets={**experiment.datasets, **places}
+    )
+    return Stated(experiment, auditor, frozenset(known), unknown)
 
 
-def problems_of(place: Place, found: Any) -> list[str]:
-    """Return why a configuration could not be used."""
-    systems, baseline, setup = found["systems"], found.get("baseline"), place.chain.setup
-    of_schema = problems_with({key: value for key, value in found.items() if key in keys_of("config")}, "config")
-    unknown = [line for key, line in zip(of_schema.keys, of_schema.lines, strict=True) if _may_be_of_an_extension(key, line)]
-    for line in unknown:
-        place.facts.not_compared(f"configuration, {line.partition('; ')[0]}: perhaps a key of an extension that is not installed")
-    problems = Problems([line for line in of_schema.lines if line not in unknown])
-    if not problems.lines:
-        for name in _custom(place.record, "systems").keys() & setup.published_systems.keys():
+def _same(system: System, other: System) -> bool:
+    """Test whether two systems are the same wherever their files are."""
+    one, two = (without_places(_as_json(asdict(each.settings))) for each in (system, other))
+    return system.family == other.family and bool(one == two)
+
+
+def check_configured(chain: Chain, auditor: Experiment) -> Iterator[Check]:
+    """Compare a manifest with its configuration, with the catalogue, and with the configuration of the person who audits."""
+    manifest, before = chain.manifest, 0
+    configuration = part(manifest, "configuration", kind=dict)
+    if list(part(manifest, "outputs", kind=dict)) != [SUMMARY]:
+        yield chain.failed(NAME, MANIFEST, f"{MANIFEST} names {', '.join(manifest['outputs'])} as its outputs", SUMMARY)
+    for problem in _problems(chain, auditor):
+        status = NOT_CHECKED if NO_SUCH_KEY in problem and "custom.datasets." not in problem else FAILED
+        yield Check(NAME, status, f"{MANIFEST}: wrong in its configuration: {problem}", "", (MANIFEST,))
+    yield from _check_names(chain, auditor)
+    asked = auditor.config["precision"]
+    if asked not in ("auto", configuration["precision"]):
+        found = f"precision: these results have {configuration['precision']}, your configuration {asked}"
+        yield Check(NAME, NOT_CHECKED, f"{found}; the sample is computed in yours", "", (MANIFEST,))
+    for name, entry in part(manifest, "systems", kind=dict).items():
+        yield from _check_system(chain, auditor, name, entry)
+    for key, rows in (("datasets", part(manifest, "datasets", kind=dict)), (TUNED_ON, chain.tuning_rows)):
+        for row in rows:
+            yield from _check_dataset(chain, auditor, key, row)
+            before += 1
+    archives = {
+        corpus.archive: corpus.md5 for row in auditor.catalogue.known_datasets.values() for corpus in row if corpus.archive
+    }
+    for archive, md5 in archives.items():
+        path = ARCHIVE(archive=archive)
+        if path in chain.listing.files and (found := file_digest(chain.file(path), "md5")) != md5:
+            yield chain.failed(NAME, path, f"{path} has the md5 {found}", f"{md5}, by {BY_CATALOGUE}")
+    if part(manifest, "published_sha256") != file_digest(CATALOGUE / "published.yaml"):
+        found = "published scores come from another catalogue than the one here"
+        yield Check(NAME, WARNING, found, "the catalogue that the manifest names", (MANIFEST,))
+    yield Check(NAME, PASSED, f"{len(manifest['systems'])} systems and {before} datasets were compared")
+
+
+def _problems(chain: Chain, auditor: Experiment) -> list[str]:
+    """Return why the configuration could not be used."""
+    found = chain.manifest["configuration"]
+    lines = problems_with({key: value for key, value in found.items() if key in keys_of("config")}, "config").lines
+    if not lines:
+        problems = Problems()
+        for name in _custom(chain, "systems").keys() & auditor.published_systems.keys():
             problems.add(f"custom.systems.{name}", name, "the catalogue has a system of this name")
-        check_own_names(_defined(place.record), setup.catalogue, problems)
-    lines = problems.lines
-    lines += [f"the baseline {baseline!r} is no configured system"] * (baseline not in (None, *systems))
-    is_measured = cutoff_of(main_measure(found)) in found["cutoffs"]
-    return lines + ([] if is_measured else [f"the cutoff of the main measure {found['main_measure']!r} is not configured"])
+        check_own_names(_defined(chain), auditor.catalogue, problems)
+        lines = problems.lines
+    lines += [f"{key}: {NO_SUCH_KEY}" for key in sorted(found.keys() - keys_of("config"))]
+    if (baseline := found.get("baseline")) not in (None, *found["systems"]):
+        lines.append(f"the baseline {baseline!r} is no configured system")
+    if cutoff_of(main_measure(found)) not in found["cutoffs"]:
+        lines.append(f"the cutoff of the main measure {found['main_measure']!r} is not configured")
+    return lines
 
 
-def _may_be_of_an_extension(key: str, problem: str) -> bool:
-    """Test whether a problem is an unknown key, on which nothing that is known here depends."""
-    return NO_SUCH_KEY in problem and not key.startswith("custom.datasets.")
+def _check_names(chain: Chain, auditor: Experiment) -> Iterator[Check]:
+    """Compare the names of systems, datasets and metrics with those that the configuration asks for."""
+    manifest = chain.manifest
+    configuration = manifest["configuration"]
+    systems, datasets = configuration["systems"], configuration["datasets"]
+    needed = auditor.with_needed(systems, auditor.systems_as_configured(_custom(chain, "systems")))
+    rows = list(auditor.catalogue.datasets) if datasets == "all" else datasets
+    expected = {
+        "systems": [*systems, *(name for name in needed if name not in systems)],
+        "datasets": rows,
+        "inputs": [METRICS(system=system, dataset=row) for system in systems for row in rows],
+    }
+    for key, names in expected.items():
+        if list(manifest[key]) != names:
+            odd = sorted({*manifest[key]} ^ {*names}) or ["their order"]
+            yield chain.failed(NAME, MANIFEST, f"{MANIFEST}: other {key}: {', '.join(odd[:5])}", f"those of {BY_CONFIGURATION}")
 
 
-def as_configured(expected: Callable[[Place], list[str]]) -> Relation:
-    """Expect the names that a configuration asks for, in its order."""
-
-    def follows(place: Place, key: str, found: Any) -> Iterator[Expected]:
-        said = place.record["configuration"].get(key)
-        yield Expected(list(found), expected(place), BY_CONFIGURATION, [(MANIFEST, f"configuration/{key}", said)] if said else ())
-
-    return follows
-
-
-def _systems(place: Place) -> list[str]:
-    """Return the configured systems, and after them those that they are made from."""
-    chosen, setup = place.record["configuration"]["systems"], place.chain.setup
-    needed = setup.with_needed(chosen, setup.systems_as_configured(_custom(place.record, "systems")))
-    return [*chosen, *(name for name in needed if name not in chosen)]
-
-
-def _rows(place: Place) -> list[str]:
-    """Return the configured datasets."""
-    named = place.record["configuration"]["datasets"]
-    return list(place.chain.setup.catalogue.datasets) if named == "all" else named
-
-
-def _results(place: Place) -> list[str]:
-    """Return the metrics of every configured system on every configured dataset."""
-    return [METRICS(system=system, dataset=row) for system in place.record["configuration"]["systems"] for row in _rows(place)]
+def _check_system(chain: Chain, auditor: Experiment, name: str, found: Mapping[str, Any]) -> Iterator[Check]:
+    """Compare a system with its definition in the configuration or the catalogue and, but for places, with the auditor's."""
+    own = _custom(chain, "systems")
+    if unknown := auditor.unknown_in(found):
+        yield Check(NAME, NOT_CHECKED, f"{name} needs an extension that is not installed: {unknown}", "", (MANIFEST,))
+        return
+    expected = {BY_CATALOGUE: auditor.systems.get(name)}
+    if name in own:
+        expected = {BY_CONFIGURATION: auditor.systems_as_configured(own).get(name), BY_AUDITOR: auditor.systems.get(name)}
+    if not any(expected.values()):
+        yield Check(NAME, NOT_CHECKED, f"{name} is known here by its manifest only; its settings are as they are stated")
+    for by, system in expected.items():
+        if system is None:
+            continue
+        there = _as_json(asdict(system))
+        here = {**found, "trained_on": dict(found.get("trained_on", {}))}
+        if by == BY_AUDITOR:
+            here, there = without_places(here), without_places(there)
+        source, words = here["trained_on"].pop("source", ""), there["trained_on"].pop("source", "")
+        yield from _compare(chain, name, here, there, by)
+        if source != words:  # which a later catalogue may improve
+            yield Check(NAME, NOT_CHECKED, f"{name}: the source of its training data is named by other words here: {source!r}")
 
 
-OF_THE_MANIFEST = (
-    Row("configuration", computed(lambda place: [], "workflow/schemas", problems_of), what="wrong in its"),
-    Row("systems", as_configured(_systems), what="names of"),
-    Row("datasets", as_configured(_rows), what="names of"),
-    Row("inputs", as_configured(_results), what="names of"),
-)
-"""Facts of the manifest, but for its entries of systems and datasets, which :func:`check_configured` compares."""
-
-
-def _check_keys(facts: Comparison, path: str) -> None:
-    """Name the keys of the configuration that only an extension which is not installed here can define."""
-    if others := part(facts.chain.manifest, "configuration", kind=dict).keys() - keys_of("config"):
-        names = ", ".join(sorted(others))
-        facts.not_compared(f"{names}: keys of the configuration that need the extension that defines them", path)
-
-
-def _check_precision(facts: Comparison, path: str) -> None:
-    """Say if the person who audits configured another precision than the results have."""
-    said, asked = part(facts.chain.manifest, "configuration", "precision"), facts.chain.setup.config["precision"]
-    if asked not in ("auto", said):
-        facts.not_compared(
-            f"precision: these results were configured with {said}, the audit with {asked}; samples are made again in the more "
-            f"precise of both and compared within its tolerance",
-            path,
-        )
-
-
-def _check_system(facts: Comparison, _path: str, name: str) -> None:
-    """Check that a system has the settings of its configuration or the catalogue and, but for places, of the auditor."""
-    found = part(facts.chain.manifest, "systems", name, kind=dict)
-    setup = facts.chain.setup
-    if unknown := setup.unknown_in(found):
-        facts.not_compared(f"the configuration of {name}, which is {unknown}", MANIFEST)
-    own = _custom(facts.chain.manifest, "systems").get(name)
-    if own is not None:
-        if configured := setup.systems_as_configured(_custom(facts.chain.manifest, "systems")).get(name):
-            _compare_system(facts, name, found, configured, BY_CONFIGURATION)
-            facts.chain.note(MANIFEST, f"configuration/custom/systems/{name}", own, f"the settings of {name}")
-        if name in setup.systems:
-            _compare_system(facts, name, found, setup.systems[name], BY_AUDITOR)
-    elif name in setup.systems:
-        _compare_system(facts, name, found, setup.systems[name], BY_CATALOGUE)
-    else:
-        facts.not_compared(
-            f"{name} is in no catalogue or configuration that is known here, so its settings are those that it says"
-        )
-
-
-def _compare_system(facts: Comparison, name: str, found: Mapping[str, Any], expected: System, by: str) -> None:
-    said = part(found, "settings", kind=dict)
-    facts.same(MANIFEST, f"family of {name}", found.get("family"), expected.family, by, f"systems/{name}/family")
-    facts.same(MANIFEST, f"name of {name}", found.get("name"), name, by, f"systems/{name}/name")
-    for key, value in as_json(asdict(expected.trained_on)).items():
-        said_of, own = part(found, "trained_on", key), f"systems/{name}/trained_on/{key}"
-        if key == "source" and said_of != value:  # words, which a later catalogue may improve
-            facts.not_compared(f"training data of {name}: the source is named by other words here: {said_of!r}", MANIFEST)
-        else:
-            facts.same(MANIFEST, f"training data of {name}", said_of, value, by, own)
-    settings = as_json(asdict(expected.settings))
-    if by == BY_AUDITOR:
-        said, settings = without_places(said), without_places(settings)
-    for key in dict.fromkeys([*settings, *said]):
-        facts.same(MANIFEST, f"{key} of {name}", said.get(key), settings.get(key), by, f"systems/{name}/settings/{key}")
-
-
-def _check_dataset(facts: Comparison, _path: str, row: str, key: str) -> None:
-    """Check that a dataset has the corpora of the catalogue, or else of its configuration and, but for places, the auditor's."""
-    setup, own = facts.chain.setup, _custom(facts.chain.manifest, "datasets").get(row)
-    found = part(facts.chain.manifest, key, row, kind=list)
-    expected = {BY_CATALOGUE: corpora_named(row, setup.catalogue.known_datasets)}
+def _check_dataset(chain: Chain, auditor: Experiment, key: str, row: str) -> Iterator[Check]:
+    """Compare a dataset with the catalogue, or else with its own definition and, but for places, the auditor's."""
+    found = part(chain.manifest, key, row, kind=list)
+    expected = {BY_CATALOGUE: corpora_named(row, auditor.catalogue.known_datasets)}
     if expected[BY_CATALOGUE] is None:  # a definition replaces none of the catalogue
-        expected = {
-            BY_CONFIGURATION: corpora_named(row, _defined(facts.chain.manifest)),
-            BY_AUDITOR: corpora_named(row, setup.rows),
-        }
-        facts.chain.note(MANIFEST, f"configuration/custom/datasets/{row}", own, key)
+        expected = {BY_CONFIGURATION: corpora_named(row, _defined(chain)), BY_AUDITOR: corpora_named(row, auditor.rows)}
+    if not any(expected.values()):
+        yield Check(NAME, NOT_CHECKED, f"{row} is known here by its manifest only; its corpora are as they are stated")
     names = [corpus["name"] for corpus in found]
     for by, corpora in expected.items():
-        if corpora is not None:
-            _compare_corpora(
-                facts, f"{key}/{row}", found, [each for each in corpora if key != TUNED_ON or each.name in names], by
+        if corpora is None:
+            continue
+        chosen = [corpus for corpus in corpora if key != TUNED_ON or corpus.name in names]
+        if [corpus.name for corpus in chosen] != names:
+            there = ", ".join(corpus.name for corpus in chosen)
+            yield chain.failed(NAME, MANIFEST, f"{MANIFEST}: {row} has the corpora {', '.join(names)}", f"{there}, by {by}")
+            continue
+        for said, corpus in zip(found, map(_as_json, map(asdict, chosen)), strict=True):
+            one, other = (
+                {k: v for k, v in each.items() if v not in (None, {}) and (by != BY_AUDITOR or k in OF_A_CORPUS)}
+                for each in (said, corpus)
             )
-    if not any(expected.values()):
-        facts.not_compared(f"{row} is in no catalogue or configuration that is known here, so its corpora are those that it says")
+            yield from _compare(chain, corpus["name"], one, other, by)
 
 
-def _compare_corpora(facts: Comparison, where: str, found: list[Any], expected: Sequence[Dataset], by: str) -> None:
-    corpora = [as_json(asdict(corpus)) for corpus in expected]
-    facts.same(
-        MANIFEST,
-        f"corpora of {where.partition('/')[2]}",
-        [corpus["name"] for corpus in found],
-        [each["name"] for each in corpora],
-        by,
-    )
-    for number, (said, corpus) in enumerate(zip(found, corpora, strict=False)):
-        keys = [
-            key for key in corpus if (key in OF_A_DATASET or by != BY_AUDITOR) and (key in said or corpus[key] not in (None, {}))
-        ]
-        for key in keys:
-            facts.same(MANIFEST, f"{key} of {corpus['name']}", said.get(key), corpus[key], by, f"{where}/{number}/{key}")
+def _compare(chain: Chain, what: str, found: Mapping[str, Any], expected: Mapping[str, Any], by: str) -> Iterator[Check]:
+    """Compare the facts of a system or a corpus, those of its settings one by one."""
+    for key in dict.fromkeys([*expected, *found]):
+        here, there = found.get(key), expected.get(key)
+        if isinstance(here, Mapping) and isinstance(there, Mapping):
+            yield from _compare(chain, what, here, there, by)
+        elif here != there:
+            yield chain.failed(NAME, MANIFEST, f"{MANIFEST}: {key} of {what} is {_short(here)}", f"{_short(there)}, by {by}")
 
 
-def _check_archive(facts: Comparison, path: str, md5: str, by: str) -> None:
-    """Check that an archive is the official one, where it is among the results."""
-    if path in facts.chain.listing.files:
-        facts.same(path, "md5", file_digest(facts.chain.file(path), "md5"), md5, by)
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 200 else f"{text[:200]}…"
 
 
-def _defined(manifest: Mapping[str, Any]) -> dict[str, tuple[Dataset, ...]]:
-    """Return the corpora of the datasets that the configuration defines."""
-    return {name: custom_dataset(name, entry) for name, entry in _custom(manifest, "datasets").items()}
+def _as_json(value: Any) -> Any:
+    """Return a value as a record gives it back."""
+    return json.loads(json.dumps(value))
 
 
-def _custom(manifest: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+def _custom(chain: Chain, kind: str) -> Mapping[str, Any]:
     """Return the own definitions of the configuration."""
-    return ((manifest["configuration"].get("custom") or {}).get(kind)) or {}
+    return (chain.manifest["configuration"].get("custom") or {}).get(kind) or {}
+
+
+def _defined(chain: Chain) -> dict[str, tuple[Dataset, ...]]:
+    """Return the corpora of the datasets that the configuration defines."""
+    return {name: custom_dataset(name, entry) for name, entry in _custom(chain, "datasets").items()}

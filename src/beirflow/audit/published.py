@@ -8,6 +8,7 @@ from typing import Any
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, Result
 from beirflow.audit.reading import part
+from beirflow.config.experiment import Experiment
 from beirflow.data.catalogue.catalogue import tolerance
 from beirflow.evaluation.summary import PUBLISHED
 
@@ -18,20 +19,20 @@ NAME = "published scores"
 TODO = "compare model, precision, split, text and order of ties with those of the source; the target explain evaluates others"
 
 
-def check_published(chain: Chain) -> list[Check]:
+def check_published(chain: Chain, auditor: Experiment) -> list[Check]:
     """Compare every result with every published score; a difference fails if system and data are those of the catalogue."""
     checks: list[Check] = []
     for path, result in chain.means.items():
-        checks += chain.guarded(NAME, path, partial(_compare, chain, path, result), [result], chain.repair_command(path))
+        checks += chain.guarded(NAME, path, partial(_compare, chain, auditor, path, result))
     return checks
 
 
-def _compare(chain: Chain, path: str, result: Result) -> Iterator[Check]:
+def _compare(chain: Chain, auditor: Experiment, path: str, result: Result) -> Iterator[Check]:
     """Compare a result with every published score of its system on its dataset, or say why there is none."""
     (system, dataset), record = result, chain.record(path)
-    known = chain.setup.published_systems.get(system)
+    known = auditor.published_systems.get(system)
     is_certain = known and asdict(known) == part(chain.manifest, "systems", system) and part(record, "official_data") is True
-    sources = [each for each in chain.setup.catalogue.published.get(system, []) if dataset in each["scores"]]
+    sources = [each for each in auditor.catalogue.published.get(system, []) if dataset in each["scores"]]
     measures = part(record, "measures", kind=dict)
     if not sources:
         found = f"nothing is published of {system} on {dataset} in the catalogue"
@@ -44,7 +45,7 @@ def _compare(chain: Chain, path: str, result: Result) -> Iterator[Check]:
             if published is None or ours is None:
                 reason = "this source has no such score" if published is None else f"{measure} was not computed"
             else:
-                reason = barred["reason"] if measure in barred["measures"] else _reason(chain, record, dataset)
+                reason = barred["reason"] if measure in barred["measures"] else _reason(chain, auditor, record, dataset)
             if published is None or ours is None or reason:
                 found = f"{of}, {source['source']}: not comparable, {reason}"
                 yield Check(NAME, NOT_CHECKED, found, files=(path,))
@@ -62,9 +63,9 @@ def _compare(chain: Chain, path: str, result: Result) -> Iterator[Check]:
             yield Check(NAME, status, f"{of}: {verdict}, {ours:.5f}, {apart:+.5f}", expected, (path,), results, todo)
 
 
-def _reason(chain: Chain, record: Mapping[str, Any], dataset: str) -> str:
+def _reason(chain: Chain, auditor: Experiment, record: Mapping[str, Any], dataset: str) -> str:
     """Return the reason why no score of a dataset may be compared; empty if it may."""
-    known = chain.setup.catalogue.known_datasets.get(dataset)
+    known = auditor.catalogue.known_datasets.get(dataset)
     if known is None:
         return f"{dataset} is no dataset of the catalogue"
     if part(record, "official_data") is False:

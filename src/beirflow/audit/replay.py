@@ -1,219 +1,307 @@
-"""Comparison of the files for reading with the results: the quick ones are made again; no number depends on them.
+"""Replay: jobs of the workflow run again on the stored files, and what they make compared with what is stored.
 
-They are made in a folder of their own, in which links lead to the results.
+Jobs work in a scratch folder whose links lead to the plain files of the results. What computes with a model, or reads all texts,
+is left to the sample (:mod:`beirflow.audit.sample`).
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from beirflow.audit.differences import OF_THE_JOB, UnsourcedError, difference
-from beirflow.audit.again.rebuilds import Rebuilds, rebuilds, stated_keys
+from beirflow import EXTENSIONS, WORKFLOW
 from beirflow.audit.chain import Chain
-from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, UNREADABLE, WARNING, Check
-from beirflow.audit.reading import columns_of, part, read_record
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, UNREADABLE, WARNING, Check, RecordError
+from beirflow.audit.configured import Stated
+from beirflow.audit.differences import Difference, UnsourcedError, difference
+from beirflow.audit.plan import CANDIDATES, check_plan
+from beirflow.audit.reading import part, read_record
+from beirflow.audit.scratch import Scratch, scratch
+from beirflow.config.experiment import Experiment
 from beirflow.core import kinds, layout, patterns
+from beirflow.core.csv_files import read_named_csv
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import BeirflowError
-from beirflow.core.extensions import Page, extensions
-from beirflow.core.layout import MANIFEST, REPORT, REPORT_RECORD, SYSTEMS
-from beirflow.core.records import RECORD_DIGEST
+from beirflow.core.extensions import extensions
+from beirflow.core.layout import SUMMARY
+from beirflow.core.progress import Progress
+from beirflow.data.sources.forms import HubForm
+from beirflow.data.sources.hub_source import HubSource
 from beirflow.run.provenance import code_state
 
-NAME = "files for reading show the results"
+NAME = "files are what their jobs make of the results"
 
-FORMS = (".html", ".tex", ".md", ".bib", ".gz")
-OF_A_FORM = (SYSTEMS, *(inventory.path for inventory in kinds.INVENTORIES), *kinds.COPIES)
-"""Endings of files, and paths of these or their folders, whose form, not only their numbers, is that of the code."""
+SOURCES = "data and models are those that were used"  # name of checks of jobs that read files outside the results
 
-EARLIER = "files for reading are of these results"  # name of the check that earlier ones are not
+READING = "files for reading are compared with the results"
 
-PAGES: Mapping[str, Page] = {record: page for extension in extensions() for record, page in extension.pages.items()}
-"""Pages of extensions by their records."""
+NOT_MADE_AGAIN = (
+    *(layout.MATCHES, layout.LATENCY, layout.REFERENCES),
+    *(layout.FIGURE_PDF, layout.FIGURE_SVG),
+    *(pattern for extension in extensions() for pattern in extension.not_rebuilt),
+)
+"""Files that a model, a clock, people or minutes of drawing make."""
 
-RECORDS = {REPORT_RECORD: REPORT, **{record: page.path for record, page in PAGES.items()}}
-"""Records of files for reading, and the page that each was written with."""
+OF_TEXTS = tuple(pattern for pattern in kinds.CHUNKS_OF_REPRESENTATIONS if pattern != layout.INDEX)
+"""Files that are made of the texts of a whole chunk, of which the sample makes some again."""
 
 
-def check_files_for_reading(chain: Chain) -> list[Check]:
-    """Compare the files for reading with the records of pages, and with what the results give.
+def check_replay(chain: Chain, stated: Stated, sample: int) -> Iterator[Check]:
+    """Make files again from the stored ones, and compare; indexes of whole corpora only if a ``sample`` is asked for.
 
-    Files of earlier results, unchanged since their record was written, are not compared with these results.
+    Files of pages that are of earlier results are left out.
     """
-    own = (layout.AUDIT, layout.AUDIT_RECORD, *RECORDS)
-    paths = [path for path in sorted(chain.listing.files) if kinds.is_for_reading(path) and path not in own]
-    pages = [_read_page(chain, record, page) for record, page in RECORDS.items() if record in chain.listing.files]
-    earlier = {path for page in pages for path in page.earlier}
-    made = list(_rebuilt(chain, [path for path in paths if path not in earlier], earlier))
-    same = {path for check in made if check.status == PASSED for path in check.files}
-    # A page of earlier results may have been followed by new tables, which its record cannot know.
-    checks = [
-        check for page in pages for check in (*page.checks, *(each for path, each in page.changed.items() if path not in same))
-    ]
-    checks += made
-    recorded = {path for page in pages for path in page.recorded}
-    compared = {path for check in made if check.status != NOT_CHECKED for path in check.files}
-    # An inventory that was made again has their digests.
-    named = tuple(f"{inventory.copies}/" for inventory in kinds.INVENTORIES if inventory.path in compared)
-    others = tuple(path for path in paths if path not in compared and path not in recorded and not path.startswith(named))
-    if others:
-        some = ", ".join(others[:3]) + " and others" * (len(others) > 3)
-        problem = f"{len(others)} files for reading, which no number depends on, were not compared with anything: {some}"
-        checks.append(
-            Check("files for reading", NOT_CHECKED, problem, "", others[:SHOWN], (), chain.repairs.aside(others[:SHOWN]))
-        )
-    figures = [path for path in paths if path in recorded and path not in compared and path not in earlier]
-    if figures:
-        problem = f"{len(figures)} files, figures among them, were compared with {' or '.join(RECORDS)} and not made again"
-        checks.append(Check("files for reading", NOT_CHECKED, problem, "", tuple(figures)))
-    return checks
+    compared, passed = set[str](), Counter[tuple[str, str]]()
+    with ExitStack() as stack:
+        place = stack.enter_context(scratch(_configured(chain, stated.experiment)))
+        place.link(chain.folder, (path for path in _linked(chain) if path not in chain.earlier))
+        yield from check_plan(chain, stated, place)
+        replay = Replay(chain, stated, place, whole=bool(sample))
+        paths = _compared_files(chain)
+        progress = stack.enter_context(Progress("replay", len(paths), "files"))
+        for path in paths:
+            progress.advance(1)
+            for check in replay.check(path):
+                if check.status != NOT_CHECKED:
+                    compared.add(path)
+                if check.status == PASSED:
+                    passed[check.name, check.found] += 1
+                else:
+                    yield check
+    yield from (Check(name, PASSED, f"{rule}: {number} files") for (name, rule), number in sorted(passed.items()))
+    yield from _check_rest(chain, compared)
 
 
-class ComparedPage(NamedTuple):
-    """The files that the record of a page names, compared with their digests."""
-
-    checks: list[Check]  # what was found
-    recorded: Mapping[str, Any] = {}  # digests by path
-    earlier: Sequence[str] = ()  # unchanged files of earlier results
-    changed: Mapping[str, Check] = {}  # failed checks of files, by path
+def _compared_files(chain: Chain) -> list[str]:
+    """List the stored files that a job may make again: those of the chain, runs in TREC form, and files for reading."""
+    others = [path for path in chain.listing.files if kinds.is_for_reading(path) or layout.TREC_RUN.names_in(path)]
+    own = (layout.AUDIT, layout.AUDIT_RECORD, *chain.earlier)
+    return [path for path in sorted({*chain.claims, *others}) if path in chain.listing.files and path not in own]
 
 
-def _read_page(chain: Chain, record_path: str, page: str) -> ComparedPage:
-    """Compare the files with what was recorded when a page was written."""
-    name, unchanged, changed = "files for reading are as they were written", list[str](), dict[str, Check]()
-    again = chain.repair_command(record_path, goal=page)
-    try:
-        record = chain.read_whole(record_path)
-        chain.note_form(record_path)
-        facts = PAGES[record_path].facts() if record_path in PAGES else {}
-        stated = {**part(chain.manifest, "configuration", kind=dict), **facts}
-        for key in (key for key in record.keys() & stated.keys() if record[key] == stated[key]):
-            chain.note(record_path, key, record[key], f"{MANIFEST} or the catalogue here")
-        recorded = part(record, "outputs", kind=dict)
-        is_current = part(record, "inputs", MANIFEST) == file_digest(chain.file(MANIFEST))
-    except UNREADABLE as error:
-        return ComparedPage([chain.unreadable(name, record_path, error, (), repair=again)])
-    missing = []
-    for path, expected in recorded.items():
-        todo = chain.repair_command(path, goal=page) if patterns.is_safe(path) else again
-        if path not in chain.listing.files:
-            problem = f"{path} is not here; no number depends on it"
-            missing.append(Check(name, WARNING, problem, f"{record_path} names it", (path,), (), todo))
-        elif (digest := file_digest(chain.folder / path)) != expected:
-            problem = f"{path} has the sha256 {digest}; no number depends on it"
-            changed[path] = Check(name, FAILED, problem, f"{record_path} says {expected}", (path,), (), todo)
-        else:
-            unchanged.append(path)
-    if not is_current:
-        problem = f"{len(unchanged)} files are of an earlier configuration, as {record_path} says: they do not show these results"
-        todo = chain.repairs.make_again([], [page])
-        return ComparedPage(
-            [Check(EARLIER, WARNING, problem, "", (record_path, *unchanged), (), todo)], recorded, unchanged, changed
-        )
-    found = f"{len(unchanged)} files have the digests that {record_path} names"
-    return ComparedPage([*missing, *([Check(name, PASSED, found)] if unchanged else [])], recorded, (), changed)
+def _linked(chain: Chain) -> Iterator[str]:
+    """List the plain files that jobs may look up: no copies, and no page that was written after what would name it."""
+    named = set[str]()
+    for inventory in kinds.INVENTORIES:
+        with suppress(*UNREADABLE):
+            named |= inventory.named(read_record(chain.file(inventory.path)))
+    pages = kinds.PAGE_RECORDS.keys() - named
+    for path in chain.listing.files:
+        if patterns.is_safe(path) and path not in pages and not path.startswith((layout.LOG.folder(), *kinds.COPIES)):
+            yield path
 
 
-def _rebuilt(chain: Chain, paths: list[str], left_out: Collection[str] = ()) -> Iterator[Check]:
-    """Make files again, from none of those left out, and compare each with the audited one; the rules are read once."""
-    if not paths:
-        return
-    try:
-        with rebuilds(chain, left_out) as rules:
-            for path in paths:
-                yield from _check_file(chain, rules, path)
-    except UNREADABLE as error:
-        problem = f"files for reading could not be made again: {type(error).__name__}: {str(error)[:200]}"
-        yield Check(NAME, NOT_CHECKED, problem, "", tuple(paths[:SHOWN]))
+def _configured(chain: Chain, experiment: Experiment) -> Experiment:
+    """Configure an experiment as pages and costs say that they were made, which may be after the manifest."""
+    config = dict(experiment.config)
+    with suppress(*UNREADABLE):
+        config |= stated_keys(chain)
+    if layout.REFERENCES() in chain.listing.files:
+        config["references"] = [str(chain.folder)]  # so that tables show it
+    for record, page in kinds.PAGES.items():
+        with suppress(*UNREADABLE):
+            if page.configured:
+                config |= {key: part(read_record(chain.file(record)), key, kind=dict) for key in page.configured}
+    return replace(experiment, config=config)
 
 
-def _check_file(chain: Chain, rules: Rebuilds, path: str) -> Iterator[Check]:
-    """Make a file again and compare; nothing for one that takes long or needs what is not here."""
-    repair = chain.repair_command(path, goal=path)
-    try:
-        rebuilt = rules.rebuild(path)
-        if rebuilt is None:
-            return
-        made, code = rebuilt
-        problem = _difference(chain, path, made)
-        _note_facts(chain, path)
-        if path.endswith(".json") and not problem:
-            _note_record(chain, path, made, code)
-    except BeirflowError as error:
-        if isinstance(error, UnsourcedError):
-            _note_facts(chain, path, [*error.columns, *error.added])
-        yield Check(NAME, NOT_CHECKED, f"{path} could not be made again from these results: {error}", "", (path,))
-    except UNREADABLE as error:
-        yield chain.unreadable(NAME, path, error, (), repair=repair)
-    else:
-        yield _verdict(chain, path, problem, code, repair)
+def stated_keys(chain: Chain) -> dict[str, Any]:
+    """Return the keys of the configuration that extensions made the costs with; it may have changed after the manifest."""
+    costs = read_named_csv(str(chain.file(layout.COST)))
+    additions = (extension.additions.get("collect_costs") for extension in extensions())
+    keys = [key for addition in additions if addition for key in addition.keys if key in costs]
+    return {key: next(iter(costs[key].dropna().tolist()), None) for key in keys}
 
 
-def _difference(chain: Chain, path: str, made: Path) -> str:
-    """Return the difference between a file and the same file made again; UnsourcedError if nothing confirms some columns.
+class Replay:
+    """Jobs that run again in a scratch folder with links to the stored files, each once."""
 
-    Among these are keys of the configuration that the costs state if they are not those of the manifest, which may be older.
-    """
-    problem, unsourced, added = "", list[str](), list[str]()
-    try:
-        problem = difference(path, chain.file(path), made)
-    except UnsourcedError as error:
-        unsourced, added = error.columns, error.added
-    if path == layout.COST:
-        configured = part(chain.manifest, "configuration")
-        unsourced += [key for key, value in stated_keys(chain).items() if value not in (None, configured.get(key))]
-    if (unsourced or added) and not problem:
-        raise UnsourcedError(unsourced, added)
-    return problem
+    def __init__(self, chain: Chain, stated: Stated, place: Scratch, *, whole: bool) -> None:
+        self._chain, self._stated, self._place, self._whole = chain, stated, place, whole
+        self._made = place.folder.with_name("made")
+        self._done: dict[tuple[str, ...], Exception | None] = {}
+        self._failed: set[tuple[str, ...]] = set()  # outputs of jobs of which it was said that they could not run
 
-
-def _note_facts(chain: Chain, path: str, but: Sequence[str] = ()) -> None:
-    """Remember that the columns of a table were compared with those of the same table made again."""
-    for column in columns_of(chain.file(path)):
-        if column not in but:
-            chain.note(path, column, None, f"{path} made again")
-
-
-def _note_record(chain: Chain, path: str, made: Path, code: str) -> None:
-    """Remember the same of the facts of a record; raise RecordError unless it has its form."""
-    if RECORD_DIGEST in read_record(made):
-        record = chain.read_whole(path)
-        chain.note_form(path)
-        for key in record.keys() - OF_THE_JOB:
-            chain.note(path, key, None, f"{path} made again")
-        if record.get("code") == code:
-            chain.note(path, "code", None, "the code here")
-
-
-def _verdict(chain: Chain, path: str, problem: str, code: str, repair: str) -> Check:
-    """Return the verdict on a file that differs, or does not; the code here is ``code``."""
-    if not problem:
-        return Check(NAME, PASSED, f"{path} is what the results give", files=(path,))
-    said, here = _codes(chain, path, code)
-    if (path.endswith(FORMS) or path.startswith(OF_A_FORM)) and said not in ("", here):
-        found = (
-            f"{path} is not what this beirflow writes: {problem}; it says that other code wrote it, {said}, so nobody knows "
-            f"who is right; the code here is {here}"
-        )
-        return Check(NAME, WARNING, found, "", (path,), (), repair)
-    if _made_with_other_facts(chain, path):
-        found = f"{path}: {problem}; it was made with another catalogue than the one here"
-        return Check(NAME, WARNING, found, "", (path,), (), repair)
-    return Check(NAME, FAILED, f"{path}: {problem}", "what the results give", (path,), (), repair)
-
-
-def _codes(chain: Chain, path: str, code: str) -> tuple[str, str]:
-    """Return the code that wrote a file, by the page's record or the results' manifest, and the code here."""
-    if record := next((record for record, page in RECORDS.items() if page == path), None):
+    def check(self, path: str) -> Iterator[Check]:
+        """Make a file again and compare it; nothing for one that the sample is for, or whose job read temporary files."""
+        chain, name = self._chain, NAME
         try:
-            return str(read_record(chain.file(record)).get("code")), code
-        except UNREADABLE:
-            return "which no record names", code
-    said, here = chain.manifest["repository"].get("commit"), code_state()["commit"]
-    if said or here:
-        return f"commit {said}", f"commit {here}"
-    return str(chain.manifest.get("code")), str(chain.call.codes.get("summarize"))  # neither is a checkout, as in a container
+            job = self._job(path)
+            if job is None or tuple(job.output) in self._failed:
+                return
+            name = SOURCES if _opens_files(job, self._place) else NAME
+            if problem := self._problem(path, job):
+                yield self._not_checked(name, path, job, f"was not made again: {problem}")
+                return
+            made = self.make(path, job)
+            if path.startswith(kinds.COPIES):
+                found = _other_copy(path, chain.file(path), made)
+                self._failed |= {tuple(job.output)} if found.problem else set()  # the first of many says enough
+            else:
+                found = self._difference(path, made)
+        except BeirflowError as error:
+            yield self._not_checked(name, path, job, f"could not be made again: {error}")
+        except UNREADABLE as error:
+            yield chain.unreadable(name, path, error)
+        else:
+            yield self._verdict(name, path, job, found)
+
+    def _not_checked(self, name: str, path: str, job: Any, why: str) -> Check:
+        """Return the check of a job that was not run, once for all its files."""
+        self._failed.add(tuple(job.output))
+        return Check(name, NOT_CHECKED, f"{path} {why}", "", (path,), self._chain.affected(path))
+
+    def _job(self, path: str) -> Any:
+        """Return the job that makes a file; None for one that is not made again without a word."""
+        if any(each.names_in(path) is not None for each in NOT_MADE_AGAIN):
+            return None
+        target = next((each.copies for each in kinds.INVENTORIES if path.startswith(f"{each.copies}/")), path)
+        job = self._place.job(target)
+        if job is None or job.computes:
+            return None
+        inputs, outputs = self._place.inputs(job), self._place.outputs(job)
+        if any(each.names_in(name) is not None for name in outputs for each in OF_TEXTS):
+            return None
+        if not self._whole and any(layout.INDEX.names_in(name) is not None for name in (*inputs, *outputs)):
+            return None
+        missing = [name for name in inputs if not (self._place.folder / name).exists()]
+        return None if any(each.names_in(name) is not None for name in missing for each in CANDIDATES) else job
+
+    def _problem(self, path: str, job: Any) -> str:
+        """Say why a job cannot or must not run here; empty if it can."""
+        stated, names, stated_names = self._stated, job.wildcards, dict(job.wildcards.items())
+        if stated.unknown and (path == SUMMARY or kinds.is_for_reading(path)):
+            return f"this needs the extension of {', '.join(stated.unknown)}"
+        if not _opens_files(job, self._place):
+            return ""
+        experiment = stated.experiment
+        if "expansion" in stated_names:
+            of = [
+                name
+                for name, system in experiment.systems.items()
+                if (added := experiment.families[system.family].added(system.settings)) and added.name == names.expansion
+            ]
+            return (
+                "" if stated.known.intersection(of) else f"it is not known here where the model or file of {names.expansion} is"
+            )
+        if "system" in stated_names:
+            return "" if names.system in stated.known else f"it is not known here where the model or file of {names.system} is"
+        return self._problem_of_source(names.dataset)
+
+    def _problem_of_source(self, name: str) -> str:
+        """Say why a corpus cannot be prepared again: its source is not here, or is not the one of the catalogue."""
+        chain, dataset = self._chain, self._stated.experiment.datasets[name]
+        if isinstance(dataset.form, HubForm):
+            source = HubSource.in_cache(dataset.form, dataset.split)
+            record = chain.record(layout.HUB_DATASET(dataset=name))
+            if record.get("files") != source.files:
+                raise RecordError(
+                    "names other files than the layout finds in the cache of the hub", layout.HUB_DATASET(dataset=name)
+                )
+            return ""
+        if self._stated.auditor.datasets.get(name) and dataset.path:
+            return ""
+        archive = layout.ARCHIVE(archive=dataset.archive) if dataset.archive else ""
+        known = self._stated.auditor.catalogue.known_datasets.get(dataset.whole_row)
+        if archive in chain.listing.files and known and file_digest(chain.file(archive), "md5") == known[0].md5:
+            return ""
+        return f"the source of {name} is not here; name it with data_dir or custom.datasets"
+
+    def make(self, path: str, job: Any) -> Path:
+        """Run the job of a file again, once for all that it makes; raise what it raises, also when it is asked again."""
+        key = tuple(job.output)
+        if key not in self._done:
+            self._done[key] = self._run(job)
+        if error := self._done[key]:
+            raise error
+        return self._made / path
+
+    def _run(self, job: Any) -> Exception | None:
+        """Run a job, and put its outputs aside, since later jobs read those of the results; return the error that ended it."""
+        names = self._place.outputs(job)
+        for name in names:
+            (self._place.folder / name).unlink(missing_ok=True)
+        try:
+            for name in self._place.inputs(job):
+                self._provide(name)
+            self._place.run(job)
+        except (BeirflowError, *UNREADABLE) as error:
+            return error.__cause__ if isinstance(error.__cause__, RecordError) else error
+        finally:
+            for name in (name for name in names if (self._place.folder / name).exists()):
+                (self._made / name).parent.mkdir(parents=True, exist_ok=True)
+                (self._place.folder / name).rename(self._made / name)
+            self._place.link(self._chain.folder, (name for name in names if name in self._chain.listing.files))
+        return None
+
+    def _provide(self, path: str) -> None:
+        """Make an input that is missing and for reading, or deleting it would keep files made from it from being compared."""
+        if odd := self._chain.listing.oddity(path):
+            raise RecordError(f"{odd[0]} is {odd[1]}, which is not followed or opened; a plain file was expected", path)
+        here = self._place.folder / path
+        if here.exists() or not kinds.is_for_reading(path):
+            return
+        here.parent.mkdir(parents=True, exist_ok=True)
+        if job := self._job(path):
+            here.symlink_to(self.make(path, job))
+        elif here.suffix == ".pdf":  # pages record its digest and show nothing of it
+            here.touch()
+
+    def _difference(self, path: str, made: Path) -> Difference:
+        """Return the difference between a file and the same file made again.
+
+        Raises UnsourcedError if nothing confirms some columns. Among these are keys of the configuration that the costs state if
+        they are not those of the manifest, which may be older.
+        """
+        found, unsourced, added = Difference(), list[str](), list[str]()
+        try:
+            found = difference(path, self._chain.file(path), made)
+        except UnsourcedError as error:
+            unsourced, added = error.columns, error.added
+        if path == layout.COST:
+            configured = part(self._chain.manifest, "configuration")
+            unsourced += [key for key, value in stated_keys(self._chain).items() if value not in (None, configured.get(key))]
+        if (unsourced or added) and not found.problem:
+            raise UnsourcedError(unsourced, added)
+        return found
+
+    def _verdict(self, name: str, path: str, job: Any, found: Difference) -> Check:
+        """Return the verdict on a file: where other code wrote it, another form of it is a warning, another number is none."""
+        if not found.problem:
+            return Check(name, PASSED, job.rule, files=(path,))
+        chain, (said, here) = self._chain, self._codes(job)
+        results, problem = chain.affected(path), f"{path}: {found.problem}"
+        goal = chain.repair_command(path) if path in chain.claims else chain.repair_command(path, goal=path)
+        if said != here:
+            problem += f"; it was written by the code {said}, and the code here is {here}"
+            if found.of_form:
+                return Check(name, WARNING, problem, "", (path,), (), goal)
+        if _made_with_other_facts(chain, path):
+            return Check(name, WARNING, f"{problem}; it was made with another catalogue than the one here", "", (path,), (), goal)
+        return Check(name, FAILED, problem, "what its job makes of the results", (path,), results, goal)
+
+    def _codes(self, job: Any) -> tuple[str, str]:
+        """Return the code that wrote the files of a job, by the record among them or by the manifest, and the code here."""
+        for path in self._place.outputs(job):
+            with suppress(*UNREADABLE):
+                if path.endswith(".json") and (code := read_record(self._chain.file(path)).get("code")):
+                    return str(code), str(job.params.code)
+        return str(self._chain.manifest["repository"].get("commit")), str(code_state()["commit"])
+
+
+def _other_copy(path: str, here: Path, made: Path) -> Difference:
+    """Return the difference between a copy of a file of the project and that of the code here."""
+    if not made.is_file():
+        return Difference("the code here has no such file", of_form=True)
+    return difference(path, here, made)._replace(of_form=True)
+
+
+def _opens_files(job: Any, place: Scratch) -> bool:
+    """Test whether a job reads files outside the results and the workflow: those of a dataset, a model or a run."""
+    ours = tuple(f"{folder}/" for folder in (place.folder, WORKFLOW, EXTENSIONS))
+    return not job.input or not all(str(path).startswith(ours) for path in job.input) or job.rule in ("prepare_corpus",)
 
 
 def _made_with_other_facts(chain: Chain, path: str) -> bool:
@@ -225,3 +313,19 @@ def _made_with_other_facts(chain: Chain, path: str) -> bool:
             if any(said.get(key) != value for key, value in page.facts().items()):
                 return True
     return False
+
+
+def _check_rest(chain: Chain, compared: Collection[str]) -> Iterator[Check]:
+    """Name the files for reading that were compared with nothing, or only with the record of their page."""
+    # An inventory that was made again has the digests of its copies.
+    named = tuple(f"{inventory.copies}/" for inventory in kinds.INVENTORIES if inventory.path in compared)
+    own = (layout.AUDIT, layout.AUDIT_RECORD, *chain.earlier, *compared)
+    paths = [path for path in sorted(chain.listing.files) if kinds.is_for_reading(path) and path not in own]
+    others = [path for path in paths if path not in chain.claims and not path.startswith(named)]
+    if others:
+        some = ", ".join(others[:3]) + " and others" * (len(others) > 3)
+        found = f"{len(others)} files, which no number depends on, were not compared with anything: {some}"
+        yield Check(READING, NOT_CHECKED, found, "", tuple(others[:SHOWN]), (), chain.repairs.aside(others[:SHOWN]))
+    if drawn := [path for path in paths if path in chain.claims]:
+        found = f"{len(drawn)} files, figures among them, were compared with the records of their pages and not made again"
+        yield Check(READING, NOT_CHECKED, found, "", tuple(drawn[:SHOWN]))

@@ -20,7 +20,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_call_arguments(parser, "[FOLDER | my.yaml]", what, "Example: beirflow audit /copy/results --sample 100")
     parser.add_argument("-o", "--output", metavar="FOLDER", help="the folder of the page and the log")
     parser.add_argument("--sample", type=int, metavar="N", help="also make N documents and queries of each corpus again")
-    parser.add_argument("--fact", metavar="KEY", help="also say what a key of records was compared with, e.g. seconds/index")
     parser.add_argument("--manifest-sha256", metavar="SHA256", help="the published digest of the manifest")
     parser.add_argument("--signature", metavar="FILE", help="a detached OpenSSH signature of the manifest")
     parser.add_argument("--allowed-signers", metavar="FILE", help="the accepted signers, in the format of ssh-keygen")
@@ -36,7 +35,6 @@ def main(options: Namespace) -> int:
     wanted: dict[str, Any] = {
         "output": None if options.output is None else str(Path(options.output).absolute()),
         "sample": options.sample,
-        "fact": options.fact,
         "manifest_sha256": options.manifest_sha256,
         "manifest_signature": existing_file(options.signature, "--signature"),
         "allowed_signers": existing_file(options.allowed_signers, "--allowed-signers"),

@@ -84,7 +84,6 @@ class Maker(NamedTuple):
     rule: str  # that makes those of a chunk
     word: float  # seconds that two cores need for each word of the documents, in orders of magnitude
     problem: str  # function that returns from an Expansion why it cannot be made, or None
-    spot_checks: str  # function with the arguments of families.expansions.spot_check.expansion_checks, and what it returns
 
 
 class Form(NamedTuple):
@@ -120,8 +119,6 @@ class Extension:
     observer: Observer | None = None  # of every job that makes something
     additions: Mapping[str, Addition] = field(default_factory=dict)  # by rule: collect_costs, describe_systems, write_report
     forms: Mapping[str, Form] = field(default_factory=dict)  # of dense systems, by key
-    recorded: Callable[[], Mapping[Pattern, Any]] = dict  # by pattern of a record, rows of audit/facts/recorded.py
-    outside: Callable[[], tuple[Any, ...]] = tuple  # kinds of files that an audit looks for, of audit/facts/outside.py
 
     def folders(self, name: str) -> list[Path]:
         """Return its folder of a name as a list, empty if it has none."""

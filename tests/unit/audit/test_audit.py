@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from beirflow.audit.audit import audit, run_checks
-from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED
-from beirflow.audit.chain.reading import read_record
+from beirflow.audit.chain import Chain
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED
+from beirflow.audit.reading import read_record
 from beirflow.audit.verdict import for_terminal, seen
 from beirflow.config.families import FAMILIES
 from beirflow.config.load import load_experiment

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from beirflow.audit.chain.chain import Chain
+from beirflow.audit.chain import Chain
 from beirflow.audit.fact_table import FURTHER, Fact, explanation, fact_table, uncompared
 from beirflow.core.errors import DataError
 from beirflow.core.layout import RUN_RECORD

@@ -2,7 +2,7 @@
 
 import pytest
 
-from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, Check
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, Check
 from beirflow.audit.facts.outside import CARDS, MODELS, SOURCES
 from beirflow.audit.verdict import grades, level, verdict_line
 

@@ -17,7 +17,6 @@ class FusionFamily(Family):
     settings = FusionSettings
     direct = True
     own_candidates = True
-    follows = "beirflow.families.fusion.run_check:follows"
     answers = "beirflow.families.fusion.answers:open_answers"
     other_stages = (Stage("fuse_runs", row=4e-6),)
 

@@ -13,7 +13,6 @@ class ImportedFamily(Family):
     settings = ImportedSettings
     implied_by = "run"
     direct = True
-    follows = "beirflow.families.imported.run_check:follows"
     other_stages = (Stage("import_run", row=4e-6),)
 
     def source(self, settings: ImportedSettings, dataset: str) -> Path | None:

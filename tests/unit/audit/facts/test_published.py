@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check
+from beirflow.audit.chain import Chain
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check
 from beirflow.audit.facts.published import check_published
 from beirflow.config.load import load_experiment
 from beirflow.data.catalogue.catalogue import MACHINES, load_catalogue, tolerance

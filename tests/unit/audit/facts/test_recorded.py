@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from beirflow.audit.chain.chain import Chain, Claim
-from beirflow.audit.chain.checks import FAILED, PASSED
+from beirflow.audit.chain import Chain, Claim
+from beirflow.audit.checks import FAILED, PASSED
 from beirflow.audit.chain.facts import Comparison
 from beirflow.audit.facts.made_from import OF_THE_MANIFEST, RECORDS
 from beirflow.audit.facts.recorded import (

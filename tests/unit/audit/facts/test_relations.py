@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from beirflow.audit.chain.chain import Chain
-from beirflow.audit.chain.checks import FAILED, Check
+from beirflow.audit.chain import Chain
+from beirflow.audit.checks import FAILED, Check
 from beirflow.audit.chain.facts import Comparison, as_json
 from beirflow.audit.facts.recorded import check_record
 from beirflow.config.load import load_experiment

@@ -1,1 +1,0 @@
-"""Checks of a sample of the results, made again by another path than the one that made them; each family has its own."""
