@@ -57,7 +57,9 @@ FIRST = 100  # documents of each run that are in a pool, for each drawn query
 PRECISIONS = ("float32", "float16", "bfloat16")  # the most precise one first
 SURE = 0.999  # level of the interval of the difference of the main measure, which must not lie above 0
 ROUNDING = 1e-9  # difference of two means that is none
-MOST_INDEXED = 20_000  # documents of which an index is built again; a stored one is never opened, since faiss trusts what it reads
+MOST_INDEXED = (
+    20_000  # documents of which an index is built again; a stored one is never opened, since faiss trusts what it reads
+)
 SAME_FOUND = 0.98  # least share of the hits of an index that another one finds: other processors round in other places
 OTHER_TEXTS = {"float32": 0.02}  # largest share of written texts that differ: a draw may fall between two roundings
 OTHERWISE = 0.5  # the same in any other precision
@@ -379,7 +381,9 @@ class Again:
                 self._obtain(name)
             job = self.place.job(path)
             if job.computes and not self._is_known(dict(job.wildcards.items())):
-                raise DataError(f"it is not known here where the model is with which {path} is made; name it under custom.systems")
+                raise DataError(
+                    f"it is not known here where the model is with which {path} is made; name it under custom.systems"
+                )
             self.place.run(job)
 
     def _is_known(self, names: Mapping[str, str]) -> bool:
@@ -479,7 +483,7 @@ def _entries(*rows: Mapping[str, Any]) -> list[tuple[np.ndarray, np.ndarray]]:
     found = []
     for row in rows:
         columns = [value for key, value in row.items() if key != "doc_id"]
-        keys, values = (columns if len(columns) == 2 else (columns[0], np.ones(len(columns[0]))))
+        keys, values = columns if len(columns) == 2 else (columns[0], np.ones(len(columns[0])))
         found.append((np.array(keys, object), np.array(values, np.float64)))
     return found
 
@@ -491,7 +495,9 @@ def _side_by_side(stored: pa.Table, again: pa.Table, top_k: int) -> pd.DataFrame
     """
     runs = [run.to_pandas() for run in (stored, again)]
     hits = runs[0].merge(runs[1], how="outer", on=["query_id", "doc_id"], suffixes=("", "_again"))
-    least = [run.groupby("query_id")["score"].agg(lambda scores: scores.min() if len(scores) >= top_k else -np.inf) for run in runs]
+    least = [
+        run.groupby("query_id")["score"].agg(lambda scores: scores.min() if len(scores) >= top_k else -np.inf) for run in runs
+    ]
     (last, last_again) = (hits["query_id"].map(each).fillna(-np.inf) for each in least)
     scale = hits[["score", "score_again"]].abs().max(axis=1).groupby(hits["query_id"]).transform("max").clip(lower=1e-30)
     apart = (hits["score"] - hits["score_again"]).abs()
