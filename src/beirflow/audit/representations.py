@@ -20,7 +20,7 @@ def rows_of(path: Path, rows: np.ndarray) -> list[Row]:
     keys: dict[int, list[np.ndarray]] = {row: [] for row in rows.tolist()}
     values: dict[int, list[np.ndarray]] = {row: [] for row in rows.tolist()}
 
-    def add(row: int, key: Any, value: np.ndarray) -> None:
+    def add(row: int, key: Any, value: Any) -> None:
         if row in keys:
             keys[row].append(np.asarray(key))
             values[row].append(np.asarray(value, np.float64).ravel())

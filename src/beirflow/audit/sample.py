@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.audit.chain import Chain
-from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check
+from beirflow.audit.checks import NOT_CHECKED, PASSED, UNREADABLE, Check
 from beirflow.audit.configured import Stated
 from beirflow.audit.reading import part, read_columns
 from beirflow.audit.representations import distance, rows_of
@@ -57,9 +57,7 @@ FIRST = 100  # documents of each run that are in a pool, for each drawn query
 PRECISIONS = ("float32", "float16", "bfloat16")  # the most precise one first
 SURE = 0.999  # level of the interval of the difference of the main measure, which must not lie above 0
 ROUNDING = 1e-9  # difference of two means that is none
-MOST_INDEXED = (
-    20_000  # documents of which an index is built again; a stored one is never opened, since faiss trusts what it reads
-)
+MOST_INDEXED = 20_000  # documents of which an index is built again; no stored one is opened, since faiss trusts it
 SAME_FOUND = 0.98  # least share of the hits of an index that another one finds: other processors round in other places
 OTHER_TEXTS = {"float32": 0.02}  # largest share of written texts that differ: a draw may fall between two roundings
 OTHERWISE = 0.5  # the same in any other precision
@@ -161,7 +159,7 @@ def _again(chain: Chain, stated: Stated, drawn: Drawn, ids: pa.Array | None) -> 
     name, experiment = drawn.dataset, stated.experiment
     config, datasets = dict(experiment.config), dict(experiment.datasets)
     count = len(drawn.every if ids is None else ids)
-    alone = {"shares_texts_with": None, "sample_documents": None, "sample_queries": None}
+    alone: dict[str, Any] = {"shares_texts_with": None, "sample_documents": None, "sample_queries": None}
     datasets[name] = replace(datasets[name], documents=count, queries=drawn.queries.num_rows, **alone)
     if ids is not None:
         config["chunk_documents"] = max(1, count)
@@ -245,7 +243,7 @@ class Again:
         said = f"{self.name}: {len(self.drawn.queries)} queries, {len(hits)} hits"
         found, problems = said, list[str]()
         if len(hits):
-            worst = hits.loc[hits["apart"].idxmax()]
+            worst = hits.iloc[int(hits["apart"].to_numpy().argmax())]
             found += f" at most {worst['apart']:.1e} of the largest score apart"
             if worst["apart"] > tolerance:
                 problems.append(f"document {worst['doc_id']!r} of the query {worst['query_id']!r} {_in_words(worst)}")
@@ -381,9 +379,7 @@ class Again:
                 self._obtain(name)
             job = self.place.job(path)
             if job.computes and not self._is_known(dict(job.wildcards.items())):
-                raise DataError(
-                    f"it is not known here where the model is with which {path} is made; name it under custom.systems"
-                )
+                raise DataError(f"it is not known here where the model is that makes {path}; name it under custom.systems")
             self.place.run(job)
 
     def _is_known(self, names: Mapping[str, str]) -> bool:
@@ -475,7 +471,8 @@ def _is_chunked(path: str) -> bool:
 
 
 def _with_chunk(pattern: Pattern, path: str, chunk: int) -> str:
-    return pattern(**{**(pattern.names_in(path) or {}), "chunk": chunk})
+    names: dict[str, Any] = {**(pattern.names_in(path) or {}), "chunk": chunk}
+    return pattern(**names)
 
 
 def _entries(*rows: Mapping[str, Any]) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -495,9 +492,8 @@ def _side_by_side(stored: pa.Table, again: pa.Table, top_k: int) -> pd.DataFrame
     """
     runs = [run.to_pandas() for run in (stored, again)]
     hits = runs[0].merge(runs[1], how="outer", on=["query_id", "doc_id"], suffixes=("", "_again"))
-    least = [
-        run.groupby("query_id")["score"].agg(lambda scores: scores.min() if len(scores) >= top_k else -np.inf) for run in runs
-    ]
+    by_query = [run.groupby("query_id")["score"] for run in runs]
+    least = [scores.min().where(scores.size() >= top_k, -np.inf) for scores in by_query]
     (last, last_again) = (hits["query_id"].map(each).fillna(-np.inf) for each in least)
     scale = hits[["score", "score_again"]].abs().max(axis=1).groupby(hits["query_id"]).transform("max").clip(lower=1e-30)
     apart = (hits["score"] - hits["score_again"]).abs()
