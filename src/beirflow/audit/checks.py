@@ -27,8 +27,6 @@ class Check:
     files: tuple[str, ...] = ()  # paths in the results that it is about
     results: tuple[Result, ...] = field(default=())  # systems and datasets whose numbers depend on it
     repair: str = ""  # what to do, a command where there is one
-    drawn: tuple[int, int] | None = None  # number of documents or pairs that were made again, and of all; None for other checks
-    undecided: bool = False  # a warning that could be a failure, since a run writes the files
 
 
 class RecordError(Exception):

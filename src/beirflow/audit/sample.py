@@ -44,7 +44,7 @@ from beirflow.data.corpus_files import EXCLUDED_ROWS, FOOTER, footer_digest
 from beirflow.data.prepare import excluded_rows_of
 from beirflow.data.sources.forms import EXCLUDED
 from beirflow.evaluation.measures import measure
-from beirflow.evaluation.paired_tests import confidence_interval
+from beirflow.evaluation.paired_tests import confidence_interval, randomisation_test
 from beirflow.ranking.run_file import RUN
 
 NAME = "samples are made again"
@@ -55,12 +55,13 @@ WRITTEN = "additions to documents made again are as stored"
 
 FIRST = 100  # documents of each run that are in a pool, for each drawn query
 PRECISIONS = ("float32", "float16", "bfloat16")  # the most precise one first
-SURE = 0.999  # level of the interval of the difference of the main measure, which must not lie above 0
-ROUNDING = 1e-9  # difference of two means that is none
+CHANCE = 1e-3  # least probability of a main measure of the drawn queries that is so much higher than made again
+ROUNDING = 1e-6  # distance of two scores of the same representations, over the largest
+GROWTH = 4  # times that a score may be further from another than the representations of its query are
 MOST_INDEXED = 20_000  # documents of which an index is built again; no stored one is opened, since faiss trusts it
 SAME_FOUND = 0.98  # least share of the hits of an index that another one finds: other processors round in other places
-OTHER_TEXTS = {"float32": 0.02}  # largest share of written texts that differ: a draw may fall between two roundings
-OTHERWISE = 0.5  # the same in any other precision
+OTHER_TEXTS = 0.02  # largest share of written texts that differ: a draw may fall between two roundings
+OTHERWISE = 0.5  # the same in half precision, and largest distance of weights of words
 
 
 def check_samples(chain: Chain, stated: Stated, sample: int, seed: int) -> Iterator[Check]:
@@ -164,10 +165,12 @@ def _again(chain: Chain, stated: Stated, drawn: Drawn, ids: pa.Array | None) -> 
     if ids is not None:
         config["chunk_documents"] = max(1, count)
     records = (chain.records.get(layout.RUN_RECORD(system=system, dataset=dataset)) for system, dataset in chain.runs)
-    known = [config["precision"], stated.auditor.config["precision"]]
-    known += [precision for record in records if record for precision in precisions_in(record)]
-    exact = [precision for precision in PRECISIONS if precision in known]
-    config["precision"] = exact[0] if exact else "auto"
+    made = {precision for record in records if record for precision in precisions_in(record)}
+    asked = stated.auditor.config["precision"]
+    # Stored representations are searched with queries of the same precision only.
+    config["precision"] = (
+        asked if asked != "auto" and ids is not None else next((each for each in PRECISIONS if each in made), "auto")
+    )
     with scratch(replace(experiment, config=config, datasets=datasets)) as place:
         again = Again(chain, stated, drawn, place, ids)
         again.write_corpus()
@@ -223,6 +226,8 @@ class Again:
         inputs = self._inputs(path)
         if all(name.startswith(("runs/", "corpora/")) for name in inputs):
             return  # to make it again needs no sample
+        if self.ids is None and not any(map(_is_chunked, self._behind(path))):
+            return  # nothing of it was represented before
         is_approximate = any(layout.INDEX.names_in(name) is not None for name in inputs)
         if is_approximate and self.ids is None and len(self.drawn.every) > MOST_INDEXED:
             raise DataError(f"an index of {len(self.drawn.every):,} documents is not built again, but up to {MOST_INDEXED:,}")
@@ -239,7 +244,7 @@ class Again:
         lost = float(hits["score_again"].isna().sum() / max(1, hits["score"].notna().sum()))
         if is_approximate:
             hits = hits.dropna()
-        tolerance = self._tolerance
+        tolerance = self._tolerance if self.ids is not None else self._tolerance_of_queries(path)
         said = f"{self.name}: {len(self.drawn.queries)} queries, {len(hits)} hits"
         found, problems = said, list[str]()
         if len(hits):
@@ -271,9 +276,9 @@ class Again:
             return "", False
         first, second = first[known], second[known]
         low, high = confidence_interval([first - second])
-        least = confidence_interval([first - second], SURE)[0]
+        chance = randomisation_test((first - second)[:, None])[0]
         words = f"{self._measure} {first.mean():.4f}, again {second.mean():.4f}, difference {low:+.4f} to {high:+.4f} (95 %)"
-        return words, bool(least > ROUNDING)
+        return words, bool(chance < CHANCE and first.mean() > second.mean())
 
     @property
     def _precision(self) -> str:
@@ -287,20 +292,34 @@ class Again:
         settings = experiment.systems[self.system].settings
         return experiment.family(self.system).tolerance(settings, self._precision) if self._precision else 0.0
 
+    def _tolerance_of_queries(self, path: str) -> float:
+        """Return how far scores may be apart where documents are those that are stored, and queries were represented again."""
+        made = [name for name in self._represented(path) if not _is_chunked(name)]
+        apart = [self._distances(name)[2].max(initial=0.0) for name in made]
+        return min(self._tolerance, GROWTH * max(apart, default=0.0)) + ROUNDING
+
+    def _represented(self, path: str) -> list[str]:
+        """List the representations behind a run that were made here."""
+        files = {name: self.place.folder / name for name in sorted(self._behind(path))}
+        return [
+            name
+            for name, file in files.items()
+            if file.suffix in (".npy", ".arrow") and not name.startswith(layout.CANDIDATES.folder())
+            if file.is_file() and not file.is_symlink()
+        ]
+
     def check_texts(self, system: str) -> Iterator[Check]:
         """Compare the representations from which the run of a system was made, those of the drawn documents and queries."""
-        for path in sorted(self._behind(layout.RUN(system=system, dataset=self.drawn.dataset))):
-            file = self.place.folder / path
-            is_own = file.suffix in (".npy", ".arrow") and not path.startswith(layout.CANDIDATES.folder()) and file.is_file()
-            if is_own and not file.is_symlink() and path not in self.compared:
+        for path in self._represented(layout.RUN(system=system, dataset=self.drawn.dataset)):
+            if path not in self.compared:
                 self.compared.add(path)
-                yield self._compare_texts(path, _pattern_of(path))
+                yield self._judged(TEXTS, *self._distances(path), self._tolerance)
 
-    def _compare_texts(self, path: str, pattern: Pattern) -> Check:
-        """Compare the rows of the drawn texts in a file that was made again with those that are stored."""
+    def _distances(self, path: str) -> tuple[list[str], pa.Array, np.ndarray]:
+        """Return the stored files like one that was made again, the drawn texts in it, and how far apart both have these."""
         if _is_chunked(path):
             ids, every, here = self.drawn.documents, self.drawn.every, self.drawn.pool
-            paths = [_with_chunk(pattern, path, chunk) for chunk in range(part(self.corpus, "chunks", kind=int))]
+            paths = [_with_chunk(_pattern_of(path), path, chunk) for chunk in range(part(self.corpus, "chunks", kind=int))]
             with pq.ParquetFile(self.chain.file(layout.DOCUMENTS(dataset=self.drawn.dataset))) as file:
                 sizes = [file.metadata.row_group(chunk).num_rows for chunk in range(file.metadata.num_row_groups)]
         else:
@@ -308,23 +327,21 @@ class Again:
             name = layout.QUERIES(dataset=self.drawn.dataset)
             every = read_columns(self.chain.file(name), name, ["query_id"])["query_id"].combine_chunks()
             paths, sizes = [path], [len(every)]
-        files = [self._stored(name) for name in paths]
         rows = pc.index_in(ids, value_set=every).to_numpy().astype(np.int64)
         again = rows_of(self.place.folder / path, pc.index_in(ids, value_set=here).to_numpy().astype(np.int64))
         stored: list[Any] = [None] * len(rows)
-        for chunk, (file, start) in enumerate(zip(files, np.cumsum([0, *sizes[:-1]]), strict=True)):
-            inside = np.flatnonzero((rows >= start) & (rows < start + sizes[chunk]))
-            for place, row in zip(inside.tolist(), rows_of(file, rows[inside] - start) if len(inside) else (), strict=True):
+        for name, start, size in zip(paths, np.cumsum([0, *sizes[:-1]]), sizes, strict=True):
+            inside = np.flatnonzero((rows >= start) & (rows < start + size))
+            for place, row in zip(inside.tolist(), rows_of(self.chain.file(name), rows[inside] - start), strict=True):
                 stored[place] = row
-        apart = np.array([distance(*both) for both in zip(stored, again, strict=True)])
-        return self._judged(TEXTS, paths, ids, apart, self._tolerance)
+        return paths, ids, np.array([distance(*both) for both in zip(stored, again, strict=True)])
 
     def _judged(self, name: str, paths: list[str], ids: pa.Array, apart: np.ndarray, most: float) -> Check:
         """Return the check that no distance of a text is larger than it may be."""
         kind = f"{len(ids)} rows of {paths[0]} and its like" if len(paths) > 1 else f"{len(ids)} rows of {paths[0]}"
         found = f"{self.name}: {kind}, at most {apart.max(initial=0.0):.1e} of their length apart"
         if apart.max(initial=0.0) <= most:
-            return Check(name, PASSED, found, f"at most {most:.0e}", drawn=(len(ids), len(self.drawn.every)))
+            return Check(name, PASSED, found, f"at most {most:.0e}")
         found += f", those of {ids[int(np.argmax(apart))].as_py()!r}"
         return self.chain.failed(name, paths[0], found, f"at most {most:.0e}")
 
@@ -341,9 +358,9 @@ class Again:
             # Of some documents nothing was to be made, which others were depends on all of them.
             pairs = [_entries(before, after) for before, after in zip(stored.to_pylist(), again.to_pylist(), strict=True)]
             apart = np.array([distance(*pair) if len(pair[0][0]) or not texts else 0.0 for pair in pairs])
-            tolerance = self._tolerance
+            tolerance = self._tolerance if self._precision == "float32" else OTHERWISE
             if texts:  # of which each that is another counts twice in the square of the distance
-                apart, tolerance = np.array([np.mean(apart**2) / 2]), OTHER_TEXTS.get(self._precision, OTHERWISE)
+                apart, tolerance = np.array([np.mean(apart**2) / 2]), max(tolerance, OTHER_TEXTS)
             yield self._judged(WRITTEN, [path], ids, apart, tolerance)
 
     def _inputs(self, path: str) -> list[str]:
@@ -401,10 +418,6 @@ class Again:
             return True
         return layout.QUERIES(dataset=self.drawn.dataset) in self._behind(path)
 
-    def _stored(self, path: str) -> Path:
-        """Return a stored file that can be read."""
-        return self.chain.file(path)
-
     def _link(self, path: str, *, is_whole: bool) -> None:
         """Take what a job made from the results; unless documents are all here, its record then names those that are."""
         job = None if is_whole and "dataset" not in (_pattern_of(path).names_in(path) or {}) else self.place.job(path)
@@ -413,7 +426,7 @@ class Again:
         if not files:
             raise FileNotFoundError(errno.ENOENT, "is missing", path)
         for name in files:
-            self._stored(name)
+            self.chain.file(name)
         self.place.link(self.chain.folder, files if is_whole else [name for name in files if name not in self.chain.records])
         for name in files if not is_whole else ():
             if record := self.chain.records.get(name):
@@ -450,7 +463,7 @@ class Again:
         """Return what is stored as added to the documents that are here."""
         chunks = range(part(self.corpus, "chunks", kind=int))
         names = [_with_chunk(layout.EXPANSION, layout.EXPANSION(**_names(path)), chunk) for chunk in chunks]
-        table = pa.concat_tables([read_columns(self._stored(name), name) for name in names])
+        table = pa.concat_tables([read_columns(self.chain.file(name), name) for name in names])
         return table.take(pc.index_in(self.ids, value_set=table["doc_id"].combine_chunks()))
 
 

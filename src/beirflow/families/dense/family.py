@@ -18,6 +18,9 @@ from beirflow.models.settings import INSTRUCTION
 
 DIMENSIONS = 768  # dimensions of vectors, until a system has run
 
+STEPS = {"int8": 2e-2, "binary": 2e-1}
+"""By type of compressed vectors, how far scores may be apart where a value falls between two of them, over the largest score."""
+
 
 class DenseFamily(Family):
     """Systems with one vector for each text."""
@@ -33,6 +36,10 @@ class DenseFamily(Family):
     searches = Stage("search_chunk", chunked=True, pair=2e-9, pair_on_gpu=2.1e-10)
     other_stages = (Stage("encode_queries", query=2e-3),)
     assumed_size = f"vectors of {DIMENSIONS} dimensions"
+
+    def tolerance(self, settings: DenseSettings, precision: str) -> float:
+        """Return the same, where vectors are compressed at least the step of their values."""
+        return max(super().tolerance(settings, precision), STEPS.get(settings.vectors, 0.0))
 
     def problem(self, settings: DenseSettings) -> Setting | None:
         """Return why the model of a system cannot be used, or made."""

@@ -32,6 +32,10 @@ class LateFamily(Family):
     other_stages = (Stage("encode_query_tokens", query=2e-3),)
     assumed_size = f"token vectors of {DIMENSIONS} dimensions"
 
+    def tolerance(self, settings: LateSettings, precision: str) -> float:
+        """Return the same, where like vectors become one more: others may, if two are as near as two others."""
+        return max(super().tolerance(settings, precision), 0.2 if settings.pool_factor else 0.0)
+
     def problem(self, settings: LateSettings) -> Setting | None:
         """Return why the model of a system cannot be used."""
         problem = model_problem(settings)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from beirflow.core.errors import ModelError
 from beirflow.families.dense.family import FAMILY as DENSE
@@ -27,6 +27,7 @@ class RerankFamily(Family):
     name = "rerank"
     settings = RerankSettings
     by_dataset = has_card = True
+    within: ClassVar = {"float32": 1e-3, "float16": 5e-2, "bfloat16": 5e-1, "int8": 5e-1, "unknown": 5e-1}
     has_model = True
     read_by_model = ("rerank",)
     direct = True

@@ -28,6 +28,10 @@ class SparseFamily(Family):
     other_stages = (Stage("weigh_queries", query=4e-3),)
     assumed_size = f"weights of {DOCUMENT_BYTES:,.0f} bytes a document"
 
+    def tolerance(self, settings: SparseSettings, precision: str) -> float:
+        """Return the same, where weights are integers at least the step of one."""
+        return max(super().tolerance(settings, precision), 0.0 if settings.quantize == "none" else 2e-2)
+
     def problem(self, settings: SparseSettings) -> Setting | None:
         """Return why the system cannot run: contradictory settings or a missing model; None if it can."""
         if settings.head == "unicoil":
