@@ -14,15 +14,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beirflow.audit.audit import run_checks
+from beirflow.audit.audit import Sections, run_checks
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED as FAILED
 from beirflow.audit.checks import NOT_CHECKED as NOT_CHECKED
 from beirflow.audit.checks import PASSED as PASSED
 from beirflow.audit.checks import WARNING as WARNING
 from beirflow.audit.checks import Check
-from beirflow.audit.repairs import Call
 from beirflow.audit.manifest import Published
+from beirflow.audit.repairs import Call
 from beirflow.config.experiment import Experiment
 from beirflow.config.load import load_experiment
 from beirflow.core.digests import file_digest
@@ -150,16 +150,19 @@ class Forger:
 
     def followed(self) -> Chain:
         """Walk from the manifest to every file, for single checks."""
-        chain = Chain(self.results, read_json(self.path(MANIFEST)), call=Call(codes=rule_codes()), audited_with=self.experiment)
+        chain = Chain(self.results, read_json(self.path(MANIFEST)), call=Call(codes=rule_codes()))
         chain.follow()
         return chain
 
-    def checks(self, sample: int = 0, **published: Any) -> list[Check]:
-        """Everything that an audit says; rule files are parsed once."""
+    def sections(self, sample: int = 0, **published: Any) -> Sections:
+        """Everything that an audit says, by section; rule files are parsed once."""
         parse_each_rule_file_once()
         call = Call(codes=rule_codes())
-        _, sections, _ = run_checks(self.results, self.experiment, sample, 1, call=call, published=Published(**published))
-        return [check for section in sections.values() for check in section]
+        return run_checks(self.results, self.experiment, sample, 1, call=call, published=Published(**published))[1]
+
+    def checks(self, sample: int = 0, **published: Any) -> list[Check]:
+        """Everything that an audit says."""
+        return [check for section in self.sections(sample, **published).values() for check in section]
 
     def failed(self, sample: int = 0, **published: Any) -> list[Check]:
         """List the checks that failed."""

@@ -1,6 +1,7 @@
 """The form of systems that are trained, as plans and audits ask for it."""
 
 from pathlib import Path
+from typing import Any
 
 from beirflow.core import layout
 from beirflow.extensions.genq.problems import training_problem
