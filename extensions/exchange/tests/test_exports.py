@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from beirflow.audit.again import for_reading
 from beirflow.audit.again.for_reading import check_files_for_reading
+
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import Check
 from beirflow.audit.repairs import Call

@@ -1,9 +1,9 @@
 """The line of the verdict has every step that failed."""
 
 import pytest
+from beirflow.audit.facts.outside import CARDS, MODELS, SOURCES
 
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, Check
-from beirflow.audit.facts.outside import CARDS, MODELS, SOURCES
 from beirflow.audit.verdict import grades, level, verdict_line
 
 SECTIONS = ("integrity", "facts", "sources", "provenance", "recomputation", "files for reading", "sample", "published scores")
