@@ -26,12 +26,12 @@ from beirflow.audit.repairs import Call
 from beirflow.config.experiment import Experiment
 from beirflow.config.load import load_experiment
 from beirflow.core.digests import file_digest
-from beirflow.core.layout import CORPUS, DOCUMENTS, MANIFEST, REPORT_RECORD, SUMMARY
+from beirflow.core.layout import CORPUS, DOCUMENTS, MANIFEST, METRICS, REPORT_RECORD, SUMMARY
 from beirflow.core.records import RECORD_DIGEST, read_json, write_json
 from beirflow.data.corpus_files import FOOTER, footer_digest
 from beirflow.evaluation.summary import kept_self_matches, summarize
 from beirflow.extensions.genq.layout import TRAINED_FILE
-from results_maker import Made, average, evaluate
+from results_maker import Made, run_rules
 from warm_snakemake import parse_each_rule_file_once
 from workflow_rules import rule_codes
 
@@ -139,11 +139,8 @@ class Forger:
     def evaluate_again(self, system: str, *names: str) -> None:
         """Compute honest metrics, averages and a summary from runs and judgements as they are now, with every digest."""
         self.digest_again()
-        for name in names:
-            evaluate(self.results, self.experiment, system, name)
-        for row, forums in self.experiment.rows_of_forums.items():
-            if set(names) & set(forums):
-                average(self.results, self.experiment, system, row)
+        rows = [row for row, forums in self.experiment.rows_of_forums.items() if set(names) & set(forums)]
+        run_rules(self.results, self.experiment, [METRICS(system=system, dataset=name) for name in (*names, *rows)])
         for file in self.results.rglob("*.trec.gz"):
             file.unlink()
         self.digest_summary_again()
