@@ -8,7 +8,7 @@ from typing import Any
 from beirflow.audit.chain import is_whole
 from beirflow.audit.checks import UNREADABLE
 from beirflow.audit.folder import list_folder, printable
-from beirflow.audit.reading import columns_of, part, read_columns, read_record
+from beirflow.audit.reading import part, read_columns, read_record
 from beirflow.config.main_measure import MAIN_MEASURE
 from beirflow.core import layout, patterns
 from beirflow.core.errors import DataError, VerdictError
@@ -18,6 +18,7 @@ from beirflow.extensions.exchange.compared_results import (
     compare_scores,
     doubts_about_means,
     doubts_about_values,
+    names_of_columns,
     per_query,
 )
 from beirflow.extensions.exchange.layout import COMPARISON, COMPARISON_RECORD
@@ -131,7 +132,7 @@ def _doubts(sides: list[Path], scored: list[tuple[str, str]], runs: list[tuple[s
             named = [*part(record, "inputs", kind=dict), *part(record, "outputs", kind=dict)]
             missing = [name for name in named if not (patterns.is_safe(name) and (side / name).is_file())]
             about[path] += [f"its numbers are those of {name}, which is missing" for name in missing]
-            names = [name for name in columns_of(values) if name != "query_id"] if values.is_file() else []
+            names = [name for name in names_of_columns(values) if name != "query_id"] if values.is_file() else []
             about[path] += doubts_about_means(means, per_query(values, names))
         for system, dataset in runs:
             path = layout.RUN(system=system, dataset=dataset)

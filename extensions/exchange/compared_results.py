@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from beirflow.audit.reading import columns_of, open_parquet, part, read_columns, read_record
+from beirflow.audit.reading import open_parquet, part, read_columns, read_record
 from beirflow.config.main_measure import MAIN_MEASURE
 from beirflow.core.layout import METRICS, PER_QUERY, RUN
 from beirflow.evaluation.measures import measure
@@ -46,6 +46,12 @@ def per_query(path: Path, measures: list[str]) -> dict[str, Scores]:
     return {name: {query: value for query, value in pairs if value is not None} for name, pairs in values.items()}
 
 
+def names_of_columns(path: Path) -> list[str]:
+    """Return the names of the columns of a Parquet file."""
+    with open_parquet(path, path.name) as file:
+        return [str(name) for name in file.schema_arrow.names]
+
+
 def doubts_about_means(means: Mapping[str, Any], queries: Mapping[str, Scores]) -> list[str]:
     """Return the problems of recorded means: missing, not finite, or not those of the values by query where these are known."""
     doubts = [f"{name} is {value!r}" for name, value in means.items() if not is_finite(value)]
@@ -63,7 +69,7 @@ def doubts_about_means(means: Mapping[str, Any], queries: Mapping[str, Scores]) 
 
 def doubts_about_values(run_path: Path, qrels_path: Path, values_path: Path) -> list[str]:
     """Return the problems of a file of values by query, measured again from a sound run and the judgements."""
-    names = [name for name in columns_of(values_path) if name != "query_id"]
+    names = [name for name in names_of_columns(values_path) if name != "query_id"]
     run, qrels = (read_columns(path, str(path)) for path in (run_path, qrels_path))
     again = measure(run, qrels, sorted({int(name.partition("@")[2]) for name in names})).set_index("query_id")
     doubts = []

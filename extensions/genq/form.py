@@ -1,12 +1,11 @@
-"""The form of systems that are trained, as plans and audits ask for it."""
+"""The form of systems that are trained, as plans ask for it."""
 
 from pathlib import Path
 from typing import Any
 
-from beirflow.core import layout
 from beirflow.extensions.genq.problems import training_problem
 from beirflow.extensions.genq.settings import Training
-from beirflow.families.family import TOOK, Record, Stage
+from beirflow.families.family import Stage
 from beirflow.families.form import Form
 from beirflow.families.system import Setting
 
@@ -15,12 +14,6 @@ class TrainingForm(Form):
     """A training with its settings."""
 
     stage = Stage("train_encoder", word=4e-3)
-    record = Record(
-        layout.MODEL_OF_DATASET_RECORD,
-        (layout.DOCUMENTS, layout.MODEL, layout.EXPANSION, layout.EXPANSION_RECORD),
-        (),
-        (*TOOK, "counts", "system", "model", "revision", "files", "card", "train", "training"),
-    )
     spare = 3.0  # the checkpoint has the weights, and two moments of each
     most_documents = Training.documents
     settings: Training

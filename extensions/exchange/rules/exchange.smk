@@ -21,7 +21,7 @@ STEPS
   - audit folders of results, and rank their systems together
 """
 
-from beirflow.audit.replay import PAGES
+from beirflow.core.kinds import PAGES
 from beirflow.extensions.exchange import layout as exchanged
 
 

@@ -7,24 +7,38 @@ paths of one safe form are followed, so that nothing outside the folder is looke
 import errno
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from beirflow.audit.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, SHOWN, UNREADABLE, Check, RecordError, Result, unique
+from beirflow.audit.checks import (
+    EVERYTHING,
+    FAILED,
+    NOT_CHECKED,
+    PASSED,
+    SHOWN,
+    UNREADABLE,
+    WARNING,
+    Check,
+    RecordError,
+    Result,
+    unique,
+)
 from beirflow.audit.folder import Listing, list_folder
 from beirflow.audit.limits import Limits
-from beirflow.audit.reading import check_statistics, part, read_record
+from beirflow.audit.reading import open_parquet, part, read_record
 from beirflow.audit.repairs import Call, Repairs
 from beirflow.config.manifest import TUNED_ON
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
-from beirflow.core.kinds import CHUNKS_OF_REPRESENTATIONS, REPRESENTATIONS
+from beirflow.core.kinds import CHUNKS_OF_REPRESENTATIONS, PAGE_RECORDS, REPRESENTATIONS
 from beirflow.core.layout import MANIFEST, METRICS, RUN, SUMMARY
 from beirflow.core.patterns import is_safe
 from beirflow.core.records import FORMAT, RECORD_DIGEST, SHA256, read_json
 
 MOST_FILES = 200_000  # files that records may name all together; BEIR in chunks has fewer
+
+EARLIER = "files for reading are of these results"  # name of the check that earlier ones are not
 
 REPRESENTED = "representations are as they were recorded"
 
@@ -53,6 +67,7 @@ class Chain:
     claims: dict[str, dict[str, str]] = field(default_factory=dict)  # by file and digest, a record that names both
     results: dict[str, set[Result]] = field(default_factory=dict)  # by file, the systems and datasets that depend on it
     records: dict[str, Any] = field(default_factory=dict)  # by path, the records that could be read; None for one that could not
+    earlier: set[str] = field(default_factory=set)  # unchanged files of pages that show earlier results
     problems: list[Check] = field(default_factory=list)  # records that cannot be read or lack something
     # records that have been followed, each with the result that led there; a record may name others that name it
     visited: set[tuple[str, Result]] = field(default_factory=set)
@@ -172,8 +187,10 @@ class Chain:
             self._claim(path, self.manifest["inputs"][path], MANIFEST, result)
         for path, result in means.items():
             self._visit(path, result)
+        for path in (path for path in PAGE_RECORDS if path in self.listing.files):
+            self.problems += self.guarded("records can be read", path, partial(self._visit_page, path))
 
-    def _claim(self, path: str, sha256: Any, by: str, result: Result) -> None:
+    def _claim(self, path: str, sha256: Any, by: str, *results: Result) -> None:
         """Note that the record ``by`` says the digest of ``path``."""
         if not is_safe(path):
             raise RecordError(f"names {path!r}, which is no path below the results")
@@ -182,7 +199,7 @@ class Chain:
         if path not in self.claims and len(self.claims) >= MOST_FILES:
             raise RecordError(f"names {path}, but at most {MOST_FILES:,} files are looked at")
         self.claims.setdefault(path, {}).setdefault(sha256, by)
-        self.results.setdefault(path, set()).add(result)
+        self.results.setdefault(path, set()).update(results)
 
     def _visit(self, path: str, result: Result) -> None:
         """Take in what a record says, and follow the records that it names."""
@@ -203,6 +220,20 @@ class Chain:
             check = self.unreadable("records can be read", path, error, self.results.get(path, set()) | {result})
             if check not in self.problems:
                 self.problems.append(check)
+
+    def _visit_page(self, path: str) -> Iterator[Check]:
+        """Take in the files that the record of a page names, or note that they show earlier results."""
+        record = self.read_whole(path)
+        files = part(record, "outputs", kind=dict)
+        if part(record, "inputs", MANIFEST) == file_digest(self.file(MANIFEST)):
+            for name, digest in files.items():
+                self._claim(name, digest, path)
+            return
+        same = {name for name, digest in files.items() if name in self.listing.files and file_digest(self.file(name)) == digest}
+        self.earlier |= {path, *same}
+        found = f"{len(self.earlier)} files are of an earlier configuration, as {path} says: they do not show these results"
+        todo = self.repairs.make_again([], [PAGE_RECORDS[path]])
+        yield Check(EARLIER, WARNING, found, "", tuple(self.earlier), (), todo)
 
     def read_whole(self, path: str) -> dict[str, Any]:
         """Read a record; raise RecordError unless it is that of its path, of a known format, and as it was written."""
@@ -252,13 +283,13 @@ def check_digests(chain: Chain) -> Iterator[Check]:
         elif is_here:
             good, size = good + 1, size + chain.listing.files[path]
             if path.endswith(".parquet"):
-                yield from chain.guarded("files are read alike by all readers", path, lambda path=path: _statistics(chain, path))
+                yield from chain.guarded("files are read alike by all readers", path, partial(_check_head, chain, path))
     yield from _absent(chain, absent)
     yield Check(name, PASSED, f"{good} files, {size:,} bytes, have the digests that every record of them names")
 
 
-def _statistics(chain: Chain, path: str) -> Iterator[Check]:
-    check_statistics(chain.folder / path, path)
+def _check_head(chain: Chain, path: str) -> Iterator[Check]:
+    open_parquet(chain.folder / path, path).close()
     yield from ()
 
 

@@ -1,7 +1,7 @@
 """The experiment that a manifest states, compared with the catalogue and with the configuration of the person who audits."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -52,7 +52,8 @@ def stated_experiment(chain: Chain, auditor: Experiment) -> Stated:
     }:
         unknown |= lost
         systems = {name: system for name, system in systems.items() if name not in lost}
-    configuration = {**manifest["configuration"], "systems": [name for name in manifest["configuration"]["systems"] if name in systems]}
+    chosen = [name for name in manifest["configuration"]["systems"] if name in systems]
+    configuration = {**manifest["configuration"], "systems": chosen}
     kept = {**manifest, "configuration": configuration, "systems": {name: entries[name] for name in systems}}
     documents = {
         name: part(record, "counts", "documents", kind=int)
@@ -61,11 +62,18 @@ def stated_experiment(chain: Chain, auditor: Experiment) -> Stated:
     }
     experiment = auditor.as_stated(kept, documents)
     known = {name: here for name, system in systems.items() if (here := auditor.systems.get(name)) and _same(system, here)}
-    experiment.systems.update({name: replace(here, trained_on=systems[name].trained_on) for name, here in known.items()})
-    for name, dataset in experiment.datasets.items():
-        here = auditor.datasets.get(name)
-        if here and dataset.form == here.form and (folder := auditor.folder(name)) and Path(folder).exists():
-            experiment.datasets[name] = replace(dataset, path=folder)
+    here_too = {name: replace(here, trained_on=systems[name].trained_on) for name, here in known.items()}
+    places = {
+        name: replace(dataset, path=folder)
+        for name, dataset in experiment.datasets.items()
+        if name in auditor.datasets and auditor.datasets[name].form == dataset.form
+        if (folder := auditor.folder(name)) and Path(folder).exists()
+    }
+    machine = {key: auditor.config[key] for key in ("device", "token_budget", "jobs_per_gpu")}
+    config = {**experiment.config, **machine, "data_dir": None}
+    experiment = replace(
+        experiment, config=config, systems={**experiment.systems, **here_too}, datasets={**experiment.datasets, **places}
+    )
     return Stated(experiment, auditor, frozenset(known), unknown)
 
 
@@ -76,7 +84,7 @@ def _same(system: System, other: System) -> bool:
 
 
 def check_configured(chain: Chain, auditor: Experiment) -> Iterator[Check]:
-    """Compare names, systems and datasets of a manifest with its configuration, the catalogue, and the auditor's configuration."""
+    """Compare a manifest with its configuration, with the catalogue, and with the configuration of the person who audits."""
     manifest, before = chain.manifest, 0
     configuration = part(manifest, "configuration", kind=dict)
     if list(part(manifest, "outputs", kind=dict)) != [SUMMARY]:
@@ -95,7 +103,9 @@ def check_configured(chain: Chain, auditor: Experiment) -> Iterator[Check]:
         for row in rows:
             yield from _check_dataset(chain, auditor, key, row)
             before += 1
-    archives = {corpus.archive: corpus.md5 for row in auditor.catalogue.known_datasets.values() for corpus in row if corpus.archive}
+    archives = {
+        corpus.archive: corpus.md5 for row in auditor.catalogue.known_datasets.values() for corpus in row if corpus.archive
+    }
     for archive, md5 in archives.items():
         path = ARCHIVE(archive=archive)
         if path in chain.listing.files and (found := file_digest(chain.file(path), "md5")) != md5:
@@ -167,7 +177,7 @@ def _check_system(chain: Chain, auditor: Experiment, name: str, found: Mapping[s
 
 
 def _check_dataset(chain: Chain, auditor: Experiment, key: str, row: str) -> Iterator[Check]:
-    """Compare a dataset with the catalogue, or else with its definition in the configuration and, but for places, the auditor's."""
+    """Compare a dataset with the catalogue, or else with its own definition and, but for places, the auditor's."""
     found = part(chain.manifest, key, row, kind=list)
     expected = {BY_CATALOGUE: corpora_named(row, auditor.catalogue.known_datasets)}
     if expected[BY_CATALOGUE] is None:  # a definition replaces none of the catalogue
@@ -184,10 +194,11 @@ def _check_dataset(chain: Chain, auditor: Experiment, key: str, row: str) -> Ite
             yield chain.failed(NAME, MANIFEST, f"{MANIFEST}: {row} has the corpora {', '.join(names)}", f"{there}, by {by}")
             continue
         for said, corpus in zip(found, map(_as_json, map(asdict, chosen)), strict=True):
-            here, there = ({k: v for k, v in each.items() if v not in (None, {})} for each in (said, corpus))
-            if by == BY_AUDITOR:
-                here, there = ({k: v for k, v in each.items() if k in OF_A_CORPUS} for each in (here, there))
-            yield from _compare(chain, corpus["name"], here, there, by)
+            one, other = (
+                {k: v for k, v in each.items() if v not in (None, {}) and (by != BY_AUDITOR or k in OF_A_CORPUS)}
+                for each in (said, corpus)
+            )
+            yield from _compare(chain, corpus["name"], one, other, by)
 
 
 def _compare(chain: Chain, what: str, found: Mapping[str, Any], expected: Mapping[str, Any], by: str) -> Iterator[Check]:
@@ -215,6 +226,6 @@ def _custom(chain: Chain, kind: str) -> Mapping[str, Any]:
     return (chain.manifest["configuration"].get("custom") or {}).get(kind) or {}
 
 
-def _defined(chain: Chain) -> dict[str, Sequence[Dataset]]:
+def _defined(chain: Chain) -> dict[str, tuple[Dataset, ...]]:
     """Return the corpora of the datasets that the configuration defines."""
     return {name: custom_dataset(name, entry) for name, entry in _custom(chain, "datasets").items()}

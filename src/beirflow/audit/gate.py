@@ -23,8 +23,6 @@ import pyarrow as pa
 
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, UNREADABLE
-from beirflow.audit.reading import part, read_record
-from beirflow.audit.manifest import Published, check_published_digest
 from beirflow.audit.gate_files import (
     LOST,
     NOT_COMPARABLE,
@@ -35,6 +33,8 @@ from beirflow.audit.gate_files import (
     write_comment,
     write_junit,
 )
+from beirflow.audit.manifest import Published, check_published_digest
+from beirflow.audit.reading import part, read_record
 from beirflow.config.main_measure import MAIN_MEASURE
 from beirflow.core import layout
 from beirflow.core.digests import file_digest

@@ -5,25 +5,28 @@ is left to the sample (:mod:`beirflow.audit.sample`).
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from beirflow import EXTENSIONS, WORKFLOW
 from beirflow.audit.chain import Chain
-from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, UNREADABLE, WARNING, Check, RecordError, unique
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, UNREADABLE, WARNING, Check, RecordError
 from beirflow.audit.configured import Stated
 from beirflow.audit.differences import Difference, UnsourcedError, difference
-from beirflow.audit.offline import offline
+from beirflow.audit.plan import CANDIDATES, check_plan
 from beirflow.audit.reading import part, read_record
 from beirflow.audit.scratch import Scratch, scratch
+from beirflow.config.experiment import Experiment
 from beirflow.core import kinds, layout, patterns
 from beirflow.core.csv_files import read_named_csv
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import BeirflowError
-from beirflow.core.extensions import Page, extensions
-from beirflow.core.layout import MANIFEST, REPORT, REPORT_RECORD, SUMMARY
+from beirflow.core.extensions import extensions
+from beirflow.core.layout import SUMMARY
+from beirflow.core.progress import Progress
 from beirflow.data.sources.forms import HubForm
 from beirflow.data.sources.hub_source import HubSource
 from beirflow.run.provenance import code_state
@@ -32,8 +35,7 @@ NAME = "files are what their jobs make of the results"
 
 SOURCES = "data and models are those that were used"  # name of checks of jobs that read files outside the results
 
-READING = "files for reading are as they were written"
-EARLIER = "files for reading are of these results"  # name of the check that earlier ones are not
+READING = "files for reading are compared with the results"
 
 NOT_MADE_AGAIN = (
     *(layout.MATCHES, layout.LATENCY, layout.REFERENCES),
@@ -42,57 +44,41 @@ NOT_MADE_AGAIN = (
 )
 """Files that a model, a clock, people or minutes of drawing make."""
 
-TEMPORARY = (layout.CANDIDATES, layout.CANDIDATES_RECORD, layout.ARCHIVE)
-"""Files that Snakemake deletes once they were used."""
-
 OF_TEXTS = tuple(pattern for pattern in kinds.CHUNKS_OF_REPRESENTATIONS if pattern != layout.INDEX)
 """Files that are made of the texts of a whole chunk, of which the sample makes some again."""
-
-PAGES: Mapping[str, Page] = {record: page for extension in extensions() for record, page in extension.pages.items()}
-"""Pages of extensions by their records."""
-
-RECORDS = {REPORT_RECORD: REPORT, **{record: page.path for record, page in PAGES.items()}}
-"""Records of files for reading, and the page that each was written with."""
 
 
 def check_replay(chain: Chain, stated: Stated, sample: int) -> Iterator[Check]:
     """Make files again from the stored ones, and compare; indexes of whole corpora only if a ``sample`` is asked for.
 
-    Files of pages that are of earlier results are compared with the records of these only.
+    Files of pages that are of earlier results are left out.
     """
-    pages = [_read_page(chain, record, page) for record, page in RECORDS.items() if record in chain.listing.files]
-    earlier = {path for page in pages for path in page.earlier}
-    _state_keys_of_pages(chain, stated)
-    same, compared = set[str](), set[str]()
-    with scratch(stated.experiment) as place, offline():
-        place.link(chain.folder, (path for path in _linked(chain) if path not in earlier))
-        yield from _check_plan(chain, stated, place)
+    compared, passed = set[str](), Counter[tuple[str, str]]()
+    with ExitStack() as stack:
+        place = stack.enter_context(scratch(_configured(chain, stated.experiment)))
+        place.link(chain.folder, (path for path in _linked(chain) if path not in chain.earlier))
+        yield from check_plan(chain, stated, place)
         replay = Replay(chain, stated, place, whole=bool(sample))
-        passed = Counter[tuple[str, str]]()
-        for path in _compared_files(chain, earlier):
+        paths = _compared_files(chain)
+        progress = stack.enter_context(Progress("replay", len(paths), "files"))
+        for path in paths:
+            progress.advance(1)
             for check in replay.check(path):
-                compared |= {path} if check.status != NOT_CHECKED else set()
+                if check.status != NOT_CHECKED:
+                    compared.add(path)
                 if check.status == PASSED:
-                    same.add(path)
                     passed[check.name, check.found] += 1
                 else:
                     yield check
     yield from (Check(name, PASSED, f"{rule}: {number} files") for (name, rule), number in sorted(passed.items()))
-    for page in pages:
-        # A page of earlier results may have been followed by new tables, which its record cannot know.
-        yield from (*page.checks, *(check for path, check in page.changed.items() if path not in same))
-    yield from _check_rest(chain, compared, {path for page in pages for path in page.recorded})
+    yield from _check_rest(chain, compared)
 
 
-def _compared_files(chain: Chain, earlier: Collection[str]) -> list[str]:
+def _compared_files(chain: Chain) -> list[str]:
     """List the stored files that a job may make again: those of the chain, runs in TREC form, and files for reading."""
-    own = (layout.AUDIT, layout.AUDIT_RECORD, *RECORDS, *earlier)
-    others = [
-        path
-        for path in sorted(chain.listing.files)
-        if path not in chain.claims and path not in own and (kinds.is_for_reading(path) or layout.TREC_RUN.names_in(path))
-    ]
-    return [*(path for path in sorted(chain.claims) if path in chain.listing.files), *others]
+    others = [path for path in chain.listing.files if kinds.is_for_reading(path) or layout.TREC_RUN.names_in(path)]
+    own = (layout.AUDIT, layout.AUDIT_RECORD, *chain.earlier)
+    return [path for path in sorted({*chain.claims, *others}) if path in chain.listing.files and path not in own]
 
 
 def _linked(chain: Chain) -> Iterator[str]:
@@ -101,23 +87,24 @@ def _linked(chain: Chain) -> Iterator[str]:
     for inventory in kinds.INVENTORIES:
         with suppress(*UNREADABLE):
             named |= inventory.named(read_record(chain.file(inventory.path)))
-    pages = {layout.REPORT_RECORD, *PAGES} - named
+    pages = kinds.PAGE_RECORDS.keys() - named
     for path in chain.listing.files:
         if patterns.is_safe(path) and path not in pages and not path.startswith((layout.LOG.folder(), *kinds.COPIES)):
             yield path
 
 
-def _state_keys_of_pages(chain: Chain, stated: Stated) -> None:
-    """Configure the replay as pages and costs say that they were made, which may be after the manifest."""
-    config = stated.experiment.config
+def _configured(chain: Chain, experiment: Experiment) -> Experiment:
+    """Configure an experiment as pages and costs say that they were made, which may be after the manifest."""
+    config = dict(experiment.config)
     with suppress(*UNREADABLE):
-        config.update(stated_keys(chain))
+        config |= stated_keys(chain)
     if layout.REFERENCES() in chain.listing.files:
         config["references"] = [str(chain.folder)]  # so that tables show it
-    for record, page in PAGES.items():
+    for record, page in kinds.PAGES.items():
         with suppress(*UNREADABLE):
             if page.configured:
-                config.update({key: part(read_record(chain.file(record)), key, kind=dict) for key in page.configured})
+                config |= {key: part(read_record(chain.file(record)), key, kind=dict) for key in page.configured}
+    return replace(experiment, config=config)
 
 
 def stated_keys(chain: Chain) -> dict[str, Any]:
@@ -126,62 +113,6 @@ def stated_keys(chain: Chain) -> dict[str, Any]:
     additions = (extension.additions.get("collect_costs") for extension in extensions())
     keys = [key for addition in additions if addition for key in addition.keys if key in costs]
     return {key: next(iter(costs[key].dropna().tolist()), None) for key in keys}
-
-
-def _check_plan(chain: Chain, stated: Stated, place: Scratch) -> Iterator[Check]:
-    """Compare the files that records name with those that the jobs of these results read and make, and the code of both."""
-    name = "records name the files of their jobs"
-    if stated.unknown:
-        kinds_there = ", ".join(sorted(set(stated.unknown.values())))
-        yield Check(name, NOT_CHECKED, f"this needs the extension of {', '.join(stated.unknown)}, of the family {kinds_there}")
-        return
-    jobs: dict[str, Any] = {}
-    waiting = [SUMMARY]
-    while waiting:
-        path = waiting.pop()
-        if path not in jobs and (job := place.job(path)):
-            jobs |= dict.fromkeys(place.outputs(job), job)
-            waiting += place.inputs(job)
-    before: dict[str, frozenset[str]] = {}
-
-    def ancestors(path: str) -> frozenset[str]:
-        if path not in before:
-            direct = place.inputs(jobs[path]) if path in jobs else []
-            before[path] = frozenset(direct).union(*map(ancestors, direct))
-            before[path] |= frozenset(other for each in before[path] if each in jobs for other in place.outputs(jobs[each]))
-        return before[path]
-
-    folders = [path for path in jobs if not Path(path).suffix]  # of trained models
-
-    def of_job(path: str) -> str:
-        return next((folder for folder in folders if path.startswith(f"{folder}/")), path)
-
-    for path in (path for path in chain.claims if of_job(path) not in jobs):
-        by = next(iter(chain.claims[path].values()))
-        yield chain.failed(name, by, f"{by} names {path}", "files that the jobs of these results read or make")
-    for path in jobs.keys() - chain.claims.keys() - {MANIFEST, *folders}:
-        if not any(each.names_in(path) is not None for each in TEMPORARY):
-            yield chain.failed(name, path, f"no record names {path}", "a record of what was made from it")
-    for path, record in chain.records.items():
-        if record and path in jobs and (more := [each for each in record["inputs"] if of_job(each) not in ancestors(path)]):
-            yield chain.failed(name, path, f"{path} says that it was made from {', '.join(more[:3])}", "inputs of its job")
-    yield Check(name, PASSED, f"{len(chain.claims)} files of {len({id(job) for job in jobs.values()})} jobs")
-    yield from _check_code(chain, jobs)
-
-
-def _check_code(chain: Chain, jobs: Mapping[str, Any]) -> Iterator[Check]:
-    """Compare the code that records name with the code of the jobs here; it has to be the same for the same clean commit."""
-    name, here = "records were written by the code that is here", code_state()
-    records = {path: record for path, record in chain.records.items() if record and path in jobs and jobs[path].params.get("code")}
-    others = [path for path, record in records.items() if record.get("code") != jobs[path].params.code]
-    if not others:
-        yield Check(name, PASSED, f"{len(records)} records")
-        return
-    is_same = here["commit"] is not None and here["clean"] and here == {key: chain.manifest["repository"].get(key) for key in here}
-    first, results = others[0], unique(result for path in others for result in chain.results.get(path, ()))
-    found = f"{len(others)} of {len(records)} were not, e.g. {first}: code {records[first].get('code')}, here {jobs[first].params.code}"
-    repair = chain.repair_command(*others[:SHOWN]) if is_same else f"check out {chain.manifest['repository'].get('commit')} and audit again"
-    yield Check(name, FAILED if is_same else WARNING, found, "", tuple(others[:SHOWN]), results if is_same else (), repair)
 
 
 class Replay:
@@ -236,24 +167,26 @@ class Replay:
         if not self._whole and any(layout.INDEX.names_in(name) is not None for name in (*inputs, *outputs)):
             return None
         missing = [name for name in inputs if not (self._place.folder / name).exists()]
-        return None if any(each.names_in(name) is not None for name in missing for each in TEMPORARY[:2]) else job
+        return None if any(each.names_in(name) is not None for name in missing for each in CANDIDATES) else job
 
     def _problem(self, path: str, job: Any) -> str:
         """Say why a job cannot or must not run here; empty if it can."""
-        stated, names = self._stated, job.wildcards
+        stated, names, stated_names = self._stated, job.wildcards, dict(job.wildcards.items())
         if stated.unknown and (path == SUMMARY or kinds.is_for_reading(path)):
             return f"this needs the extension of {', '.join(stated.unknown)}"
         if not _opens_files(job, self._place):
             return ""
         experiment = stated.experiment
-        if "expansion" in names.keys():
+        if "expansion" in stated_names:
             of = [
                 name
                 for name, system in experiment.systems.items()
                 if (added := experiment.families[system.family].added(system.settings)) and added.name == names.expansion
             ]
-            return "" if stated.known.intersection(of) else f"it is not known here where the model or file of {names.expansion} is"
-        if "system" in names.keys():
+            return (
+                "" if stated.known.intersection(of) else f"it is not known here where the model or file of {names.expansion} is"
+            )
+        if "system" in stated_names:
             return "" if names.system in stated.known else f"it is not known here where the model or file of {names.system} is"
         return self._problem_of_source(names.dataset)
 
@@ -264,7 +197,9 @@ class Replay:
             source = HubSource.in_cache(dataset.form, dataset.split)
             record = chain.record(layout.HUB_DATASET(dataset=name))
             if record.get("files") != source.files:
-                raise RecordError("names other files than the layout finds in the cache of the hub", layout.HUB_DATASET(dataset=name))
+                raise RecordError(
+                    "names other files than the layout finds in the cache of the hub", layout.HUB_DATASET(dataset=name)
+                )
             return ""
         if self._stated.auditor.datasets.get(name) and dataset.path:
             return ""
@@ -380,55 +315,17 @@ def _made_with_other_facts(chain: Chain, path: str) -> bool:
     return False
 
 
-class ComparedPage(NamedTuple):
-    """The files that the record of a page names, compared with their digests."""
-
-    checks: list[Check]  # what was found
-    recorded: Mapping[str, Any] = {}  # digests by path
-    earlier: Sequence[str] = ()  # unchanged files of earlier results
-    changed: Mapping[str, Check] = {}  # failed checks of files, by path
-
-
-def _read_page(chain: Chain, record_path: str, page: str) -> ComparedPage:
-    """Compare the files with what was recorded when a page was written."""
-    unchanged, changed, missing = list[str](), dict[str, Check](), list[Check]()
-    again = chain.repair_command(record_path, goal=page)
-    try:
-        record = chain.read_whole(record_path)
-        recorded = part(record, "outputs", kind=dict)
-        is_current = part(record, "inputs", MANIFEST) == file_digest(chain.file(MANIFEST))
-    except UNREADABLE as error:
-        return ComparedPage([chain.unreadable(READING, record_path, error, (), repair=again)])
-    for path, expected in recorded.items():
-        todo = chain.repair_command(path, goal=page) if patterns.is_safe(path) else again
-        if path not in chain.listing.files:
-            found = f"{path} is not here; no number depends on it"
-            missing.append(Check(READING, WARNING, found, f"{record_path} names it", (path,), (), todo))
-        elif (digest := file_digest(chain.folder / path)) != expected:
-            found = f"{path} has the sha256 {digest}; no number depends on it"
-            changed[path] = Check(READING, FAILED, found, f"{record_path} says {expected}", (path,), (), todo)
-        else:
-            unchanged.append(path)
-    if not is_current:
-        found = f"{len(unchanged)} files are of an earlier configuration, as {record_path} says: they do not show these results"
-        todo = chain.repairs.make_again([], [page])
-        check = Check(EARLIER, WARNING, found, "", (record_path, *unchanged), (), todo)
-        return ComparedPage([check], recorded, unchanged, changed)
-    found = f"{len(unchanged)} files have the digests that {record_path} names"
-    return ComparedPage([*missing, *([Check(READING, PASSED, found)] if unchanged else [])], recorded, (), changed)
-
-
-def _check_rest(chain: Chain, compared: Collection[str], recorded: Collection[str]) -> Iterator[Check]:
+def _check_rest(chain: Chain, compared: Collection[str]) -> Iterator[Check]:
     """Name the files for reading that were compared with nothing, or only with the record of their page."""
-    own = (layout.AUDIT, layout.AUDIT_RECORD, *RECORDS)
     # An inventory that was made again has the digests of its copies.
     named = tuple(f"{inventory.copies}/" for inventory in kinds.INVENTORIES if inventory.path in compared)
-    paths = [path for path in sorted(chain.listing.files) if kinds.is_for_reading(path) and path not in (*own, *compared)]
-    others = [path for path in paths if path not in recorded and not path.startswith(named)]
+    own = (layout.AUDIT, layout.AUDIT_RECORD, *chain.earlier, *compared)
+    paths = [path for path in sorted(chain.listing.files) if kinds.is_for_reading(path) and path not in own]
+    others = [path for path in paths if path not in chain.claims and not path.startswith(named)]
     if others:
         some = ", ".join(others[:3]) + " and others" * (len(others) > 3)
-        found = f"{len(others)} files for reading, which no number depends on, were not compared with anything: {some}"
+        found = f"{len(others)} files, which no number depends on, were not compared with anything: {some}"
         yield Check(READING, NOT_CHECKED, found, "", tuple(others[:SHOWN]), (), chain.repairs.aside(others[:SHOWN]))
-    if drawn := [path for path in paths if path in recorded]:
-        found = f"{len(drawn)} files, figures among them, were compared with {' or '.join(RECORDS)} and not made again"
+    if drawn := [path for path in paths if path in chain.claims]:
+        found = f"{len(drawn)} files, figures among them, were compared with the records of their pages and not made again"
         yield Check(READING, NOT_CHECKED, found, "", tuple(drawn[:SHOWN]))

@@ -1,20 +1,24 @@
 """A scratch folder in which jobs of the workflow make results again, in this process.
 
-Nothing in the audited results decides which code runs or where it writes: rules come from the workflow of this checkout, and paths
-of outputs from the patterns of :mod:`beirflow.core.layout`.
+Nothing in the audited results decides which code runs or where it writes: rules come from the workflow of this checkout, and
+paths of outputs from the patterns of :mod:`beirflow.core.layout`.
 """
 
 import json
+import logging
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+from huggingface_hub import constants
 from snakemake.iocontainers import Params
 
 from beirflow import SNAKEFILE
 from beirflow.config.experiment import Experiment
+from beirflow.core.progress import silence
 from beirflow.core.records import Job
 from beirflow.run.entrance import call_entrance
 from beirflow.run.rule_job import COMMAND
@@ -48,13 +52,14 @@ class Scratch:
         return [self._below(path) for path in job.output]
 
     def run(self, job: Any) -> None:
-        """Run a job, whose inputs are here; it replaces no link. Raises what its entrance raises."""
+        """Run a job, whose inputs are here, without a word. Raises what its entrance raises."""
         for path in map(Path, job.output):
             path.parent.mkdir(parents=True, exist_ok=True)
         params = {name: value for name, value in job.params.items() if name != COMMAND}
         job.params = Params(fromdict=json.loads(json.dumps(params)))  # as a command hands them over
         names = (f"{key}-{value}" if key in ("chunk", "block") else value for key, value in job.wildcards.items())
-        call_entrance(job, Job(self.folder, "/".join([job.rule, *names]), job.params.get("code", "")))
+        with silence(), _quiet():
+            call_entrance(job, Job(self.folder, "/".join([job.rule, *names]), job.params.get("code", "")))
 
     def make(self, path: str) -> None:
         """Make a file, and what it is made from, where these are not here."""
@@ -78,13 +83,24 @@ class Scratch:
 
 
 @contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep warnings from being logged in the block."""
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+@contextmanager
 def scratch(experiment: Experiment) -> Iterator[Scratch]:
     """Give an empty scratch folder for the results of an experiment, which is gone afterwards.
 
-    Raises ValueError if the rules do not fit the experiment.
+    Jobs in it download nothing. Raises ValueError if the rules do not fit the experiment.
     """
     with tempfile.TemporaryDirectory(prefix="beirflow-audit-") as folder:
         results = Path(folder, "results")
         results.mkdir()
-        with rule_jobs(SNAKEFILE, experiment, results) as rules:
+        offline = patch.object(constants, "HF_HUB_OFFLINE", True)
+        with rule_jobs(SNAKEFILE, experiment, results) as rules, offline:
             yield Scratch(rules, results)

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from beirflow.audit.chain import EARLIER
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check
-from beirflow.audit.replay import EARLIER, SOURCES
+from beirflow.audit.replay import SOURCES
 
 LONGEST = 600  # most characters of a finding, or of its repair, on the terminal
 SHOWN = 6  # things that were not checked and are named on the terminal
@@ -33,7 +34,7 @@ def grades(sections: Sections) -> list[tuple[str, str]]:
     }
     if any(check.status == FAILED for check in sections.get("published scores", ())):
         steps["published scores"] = "failed"
-    if any(check.name == EARLIER and check.status == WARNING for check in replayed):
+    if any(check.name == EARLIER and check.status == WARNING for check in sections.get("chain", ())):
         steps["files for reading"] = "of other results"
     return list(steps.items())
 

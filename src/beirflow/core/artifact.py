@@ -10,7 +10,6 @@ A parameter whose type is an artifact is the input of the rule with that name; `
 value in the rule's ``params``, or the wildcard, of that name.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, ClassVar
@@ -75,10 +74,6 @@ class Artifact:
         """Raise DataError unless the file has the digest in its record."""
         check_digest(self.path, self.digest, self.record_path)
 
-    def read(self) -> Any:
-        """Return the content, as :meth:`write` takes it."""
-        raise NotImplementedError
-
     @staticmethod
     def find_record(path: Path) -> Path:
         """Return the path of the record of such a file."""
@@ -88,11 +83,6 @@ class Artifact:
     def write(stream: Stream, data: Any) -> None:
         """Write the content."""
         raise NotImplementedError
-
-    @staticmethod
-    def distance(first: Any, second: Any) -> float:
-        """Return how far two contents are from one another: 0 if they are equal."""
-        return 0.0 if first.equals(second) else math.inf
 
 
 class Made:

@@ -7,6 +7,12 @@ from beirflow.core.patterns import ForReading, Trace, is_safe, patterns_in
 PATTERNS = (*patterns_in(layout), *(pattern for extension in extensions() for pattern in extension.patterns))
 FOR_READING = tuple(pattern for pattern in PATTERNS if isinstance(pattern, ForReading))
 
+PAGES = {record: page for extension in extensions() for record, page in extension.pages.items()}
+"""Pages of extensions by the patterns of their records."""
+
+PAGE_RECORDS: dict[str, str] = {layout.REPORT_RECORD: layout.REPORT, **{record: page.path for record, page in PAGES.items()}}
+"""Records of files for reading, and the page that each was written with."""
+
 INVENTORIES = tuple(inventory for extension in extensions() for inventory in extension.inventories)
 COPIES = tuple(f"{inventory.copies}/" for inventory in INVENTORIES)
 

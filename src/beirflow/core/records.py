@@ -57,10 +57,6 @@ class Job:
         return {self.below(path): digest for path, digest in files.items()}
 
 
-OF_EVERY_RECORD = ("path", "format", "inputs", "outputs", "job", "code", RECORD_DIGEST)
-"""Keys that :func:`write_record` gives each record."""
-
-
 def write_record(
     path: str | Path,
     job: Job,

@@ -35,10 +35,6 @@ class Scores(Artifact):
 
     pattern = PER_QUERY
 
-    def read(self) -> pa.Table:
-        """Read ``query_id`` and a column a measure, in byte order of the ids."""
-        return pq.read_table(self.path)
-
     @staticmethod
     def write(stream: Stream, data: pd.DataFrame) -> None:
         """Write what :func:`~beirflow.evaluation.measures.measure` returns."""

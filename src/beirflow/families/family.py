@@ -57,7 +57,6 @@ class Reads(NamedTuple):
 
     systems: Mapping[str, str]  # names, by the key of the setting that names each, such as "first" or "of.0"
     depth: int | None = None  # documents of each run that are read; None for all
-    compared: bool = False  # the runs are only compared with the system's own: their costs are no part of its own
 
 
 class TunedOn(NamedTuple):
@@ -66,25 +65,6 @@ class TunedOn(NamedTuple):
     key: str  # of the setting that names the split or the dataset
     split: str | None = None
     dataset: str | None = None
-
-
-ITS_MODEL = Pattern("models")
-"""Among the inputs of a :class:`Record`: the record of the model that the system uses, which may be made for each dataset."""
-
-FIRST_STAGES = Pattern("first_stages")  # among these: the runs that the system reads, with their records
-TOOK = ("made", "seconds", "bytes")  # keys of every record of what a job computed
-COMPUTATION = ("computation",)  # optional key of the record of what a model made: batches, threads and processor
-ENCODED = (*TOOK, "counts", "system", "rows", "distinct_texts", "dim", "encoder")  # keys of the record of vectors
-
-
-class Record(NamedTuple):
-    """The content of every record of one kind: what the audit expects of it."""
-
-    pattern: Pattern  # path of such records
-    inputs: tuple[Pattern, ...]  # files that its outputs are made from, as far as the system has such files
-    outputs: tuple[Pattern, ...]  # files that it is about
-    keys: tuple[str, ...]  # all other keys
-    optional: tuple[str, ...] = ()  # keys that some of these records have
 
 
 class Family:
@@ -99,7 +79,6 @@ class Family:
     has_model: bool = False  # a system has one model, which fetch_model finds
     read_by_model: tuple[str, ...] = ()  # kinds of work, as in experiment.expected_cost.work, whose words a model reads
     direct: bool = False  # its rules write runs, not candidates that are merged
-    scores_all: bool = False  # every document scores for every query, so that a run is shorter than top_k only if the corpus is
     own_candidates: bool = False  # its systems can rank only the candidates of each query, where a dataset states these
 
     # Attributes of its settings.
@@ -115,11 +94,8 @@ class Family:
     searches: Stage | None = None  # searches a chunk
     other_stages: tuple[Stage, ...] = ()
 
-    # Files, and what their records say.
-    records: tuple[Record, ...] = ()
+    # Files.
     representations: tuple[Pattern, ...] = ()  # what its systems search, unless ``searched`` says otherwise
-    stored: tuple[Pattern, ...] = ()  # what its runs are made from besides what is searched, as vectors of queries
-    counts: tuple[str, ...] = ()  # beginnings of the names of what its runs count themselves
     assumed_size: str = ""  # sizes that stored_bytes assumes, in words
 
     @property
@@ -231,10 +207,6 @@ class Family:
         """Return other files outside the results that a system reads for a corpus, by the keys of the settings that name them."""
         return {}
 
-    def recorded(self, stated: Mapping[str, Any], path: str, record: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the stated settings of a system as one of its records may repeat them."""
-        return stated
-
     # Models.
 
     def model_files(self, settings: Any) -> list[Path]:
@@ -244,14 +216,6 @@ class Family:
     def model_record(self, settings: Any) -> Pattern | None:
         """Return the path of the record of a system's model; None if it has no model."""
         return MODEL if self.has_model else None
-
-    def model_digests(self, settings: Any) -> dict[str, str]:
-        """Return the digests of the files of a system's models by name, as the record of the model has them."""
-        return {}
-
-    def model_card(self, settings: Any) -> dict[str, Any]:
-        """Return the recipe in the files of a system's models, as the record of the model has it; empty without one."""
-        return {}
 
     def form(self, settings: Any) -> Any:
         """Return the form in which the model of a system is made for each dataset, of families.form; None for one model."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from beirflow.core.extensions import forms
-from beirflow.families.family import Record, Stage
+from beirflow.families.family import Stage
 from beirflow.families.formed import key_in, value_in
 from beirflow.families.system import Setting
 
@@ -14,7 +14,6 @@ class Form:
     """A form with its settings, described without importing what computes; every default means "nothing"."""
 
     stage: ClassVar[Stage]  # that makes the model
-    record: ClassVar[Record]  # of the model
     spare: ClassVar[float] = 0.0  # bytes that an unfinished job needs, over those of the weights
     most_documents: ClassVar[int]  # of a corpus that its job reads, unless ``documents`` says otherwise
 

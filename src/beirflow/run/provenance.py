@@ -53,14 +53,6 @@ def code_state(folder: Path = REPOSITORY) -> dict[str, Any]:
     return unknown if commit is None or status is None else {"commit": commit, "clean": not status}
 
 
-def knows_commit(commit: str, folder: Path = REPOSITORY) -> bool | None:
-    """Test whether a folder is a checkout that has a commit of 40 digits; None if it is no checkout, or without git."""
-    if code_state(folder)["commit"] is None:
-        return None
-    is_one = COMMIT.fullmatch(commit) is not None  # and not an option, or another way to name something
-    return is_one and _git(folder, "cat-file", "-e", f"{commit}^{{commit}}") is not None
-
-
 def _git(folder: Path, *arguments: str) -> str | None:
     """Return git's output about a folder, without the last newline; None without an answer."""
     try:

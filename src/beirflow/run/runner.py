@@ -4,24 +4,18 @@ Its rule is the same for every step: each file has the digest in its record; inp
 digest of it; facts that several state are equal.
 """
 
-import copy
 import inspect
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import is_dataclass
-from pathlib import Path
 from typing import Any, NamedTuple, get_args, get_origin
 
 from beirflow.core.artifact import Artifact, Step
-from beirflow.core.records import Job, read_json, write_record
+from beirflow.core.records import Job, write_record
 from beirflow.core.verified import checked_while_read, damaged
 from beirflow.core.writing import DigestingWriter, atomic_path
 from beirflow.run.rule_job import OWN, TRIGGER, RuleJob
-
-MEASURED = ("made", "seconds", "bytes")
-"""Facts that another machine, or another time, makes others."""
 
 
 class Call(NamedTuple):
@@ -30,13 +24,6 @@ class Call(NamedTuple):
     step: Step
     arguments: Mapping[str, Any]  # by name
     opened: Sequence[Artifact]  # those among them that are files
-
-
-class Replayed(NamedTuple):
-    """What a step made again, compared with what is stored."""
-
-    distance: float  # of the contents, as :meth:`Artifact.distance` returns it
-    facts: Sequence[str]  # names of the facts of the record that are others
 
 
 def run_step(step: Step, rule: RuleJob, job: Job) -> None:
@@ -66,36 +53,6 @@ def run_step(step: Step, rule: RuleJob, job: Job) -> None:
     seconds = {**made.facts.pop("seconds", {}), **({step.stage: time.perf_counter() - start} if step.stage else {})}
     inputs = {job.results / name: digest for name, digest in step.inputs(call.opened).items()}
     write_record(record_path, job, inputs=inputs, outputs=outputs, seconds=seconds, **{"sizes": sizes, **made.facts})
-
-
-def replay(step: Step, record_path: Path, values: Mapping[str, Any]) -> Replayed:
-    """Make the file of a record again, and compare it with the one that is stored.
-
-    The inputs are the files that the record names, which have to be there; ``values`` are the other arguments of the step, of a
-    source that can be trusted. Raises DataError as :func:`run_step` does.
-    """
-    record = read_json(record_path)
-    results = record_path.parents[record["path"].count("/")]
-    inputs = {
-        name: [str(results / path) for path in record["inputs"] if kind.pattern.names_in(path) is not None]
-        for name, (kind, _) in files_of(step).items()
-    }
-    call = _call(step, inputs, values)
-    distance = 0.0
-    with _verified(call):
-        made = step(**call.arguments)
-        if step.makes:
-            (path,) = record["outputs"]
-            stored = step.makes(results / path)
-            stored.check()
-            with tempfile.NamedTemporaryFile(suffix=stored.path.suffix) as scratch:
-                step.makes.write(scratch, made.content)  # type: ignore[arg-type]
-                scratch.flush()
-                again = copy.copy(stored)
-                again.path = Path(scratch.name)
-                distance = step.makes.distance(stored.read(), again.read())
-    other = [key for key, value in made.facts.items() if key not in MEASURED and record.get(key) != value]
-    return Replayed(distance, other)
 
 
 def files_of(step: Step) -> dict[str, tuple[type[Artifact], bool]]:

@@ -22,9 +22,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from beirflow.core import layout
 from beirflow.core.addresses import shown
-from beirflow.core.extensions import extensions
 from beirflow.run.by_name import FUNCTION
 
 logger = logging.getLogger(__name__)

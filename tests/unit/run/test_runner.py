@@ -5,22 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from beirflow.core.artifact import Artifact, Made, Stream, step
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.patterns import Pattern
-from beirflow.core.records import Job, read_json, write_json, write_record
-from beirflow.evaluation.evaluate import average_forums, evaluate_run
-from beirflow.families.lexical import LexicalSettings
-from beirflow.families.lexical.fields import Index
-from beirflow.families.lexical.index_chunk import index_chunk
-from beirflow.families.lexical.statistics import sum_statistics
-from beirflow.run.runner import replay
-from lexical_results import LexicalResults
+from beirflow.core.records import Job, read_json, write_record
 from steps import run
 
 TEXTS, COUNTS, TOTAL = Pattern("texts/{name}.txt"), Pattern("counts/{name}.txt"), Pattern("total.txt")
@@ -237,94 +228,6 @@ def test_what_ends_a_step_leaves_nothing(folder: Folder) -> None:
     with pytest.raises(ZeroDivisionError):
         run(fail, folder.job, outputs, text=folder.path("a"))
     assert not list(folder.results.glob("counts/*"))
-
-
-@pytest.fixture
-def lexical(tmp_path: Path) -> LexicalResults:
-    """Two chunks, searched and evaluated."""
-    corpus = [("a", "one", "two three"), ("b", "", "three four"), ("c", "two", "")]
-    made = LexicalResults(tmp_path, corpus, {"q": "two", "r": "four"}, size=2).index_all()
-    made.run(LexicalSettings("bm25"))
-    made.evaluate("bm25")
-    return made
-
-
-STEPS = {
-    "metrics/bm25/small.json": (evaluate_run, {"cutoffs": (1, 10), "system": "bm25", "dataset": "small"}),
-    "postings/lucene-english/small/statistics.json": (sum_statistics, {"index": {}}),
-    "postings/lucene-english/small/chunk-1.json": (index_chunk, {"index": {}, "chunk": 1}),
-}
-
-
-@pytest.mark.parametrize("path", STEPS)
-def test_a_step_is_called_again_and_compared(lexical: LexicalResults, path: str) -> None:
-    made, values = STEPS[path]
-    record_path = lexical.results / path
-    values = {key: Index() if key == "index" else value for key, value in values.items()}
-    again = replay(made, record_path, values)
-    assert (again.distance, list(again.facts)) == (0, [])
-    record = read_json(record_path)
-    changed = {"measures": {"NDCG@1": 1.0}} if "measures" in record else {"analyzer": "other"}
-    if "measures" in record:
-        write_json(record_path, record | changed)
-        assert list(replay(made, record_path, values).facts) == list(changed)
-    (name,) = record["outputs"]
-    output = lexical.results / name
-    other = lexical.results / name.replace("chunk-1", "chunk-0") if "chunk" in name else None
-    if other:
-        output.write_bytes(other.read_bytes())
-        write_json(record_path, record | {"outputs": {name: file_digest(output)}})
-        assert replay(made, record_path, values).distance > 0
-    source = lexical.results / [each for each in record["inputs"] if not each.endswith(".json")][-1]
-    source.write_bytes(source.read_bytes()[:-1] + b"x")
-    with pytest.raises(DataError):
-        replay(made, record_path, values)
-
-
-CHANGED_FACTS = {
-    "metrics/bm25/small.json": {"counts": {}, "split": "train"},
-    "postings/lucene-english/small/statistics.json": {"statistics": {}, "counts": {}},
-    "postings/lucene-english/small/chunk-1.json": {"rows": 7},
-}
-
-
-def values_of(path: str) -> dict[str, Any]:
-    """The other arguments of the step that makes the record at a path."""
-    return {key: Index() if key == "index" else value for key, value in STEPS[path][1].items()}
-
-
-@pytest.mark.parametrize("path", STEPS)
-def test_facts_that_are_others_are_named_but_for_what_another_machine_or_time_makes_others(
-    lexical: LexicalResults, path: str
-) -> None:
-    record = read_json(lexical.results / path)
-    measured = {"made": {"python": "2"}, "seconds": {"index": 1e9}, "bytes": {"index": 1}}
-    write_json(lexical.results / path, record | CHANGED_FACTS[path] | {key: measured[key] for key in measured if key in record})
-    again = replay(STEPS[path][0], lexical.results / path, values_of(path))
-    assert (again.distance, set(again.facts)) == (0, set(CHANGED_FACTS[path]))
-
-
-@pytest.mark.parametrize("path", [path for path in STEPS if "chunk" not in path])
-def test_a_table_that_is_another_is_apart(lexical: LexicalResults, path: str) -> None:
-    record = read_json(lexical.results / path)
-    (name,) = record["outputs"]
-    table = pq.read_table(lexical.results / name)
-    number = table.column_names[-1]
-    other = pa.array([value + 1 for value in table[number].to_pylist()], table[number].type)
-    pq.write_table(table.set_column(table.num_columns - 1, number, other), lexical.results / name)
-    with pytest.raises(DataError, match="sha256"):  # unless its record is made anew, too
-        replay(STEPS[path][0], lexical.results / path, values_of(path))
-    write_json(lexical.results / path, record | {"outputs": {name: file_digest(lexical.results / name)}})
-    assert replay(STEPS[path][0], lexical.results / path, values_of(path)).distance > 0
-
-
-def test_a_record_without_another_file_is_compared(lexical: LexicalResults) -> None:
-    names, output = {"system": "bm25", "dataset": "row"}, lexical.results / "metrics/bm25/row.json"
-    forums = [str(lexical.results / "metrics/bm25/small.json")] * 2
-    run(average_forums, lexical.job("average_forums"), [str(output)], forums=forums[:1], **names)
-    assert replay(average_forums, output, names) == (0, [])
-    write_json(output, read_json(output) | {"official_data": True})
-    assert replay(average_forums, output, names) == (0, ["official_data"])
 
 
 CALLED: list[str] = []

@@ -91,12 +91,6 @@ class HubSource(DatasetSource):
             self.digests[self._label(hub, file)] = digest
             yield f"{hub}/{file}", path
 
-    @property
-    def digests_of_all(self) -> dict[str, str]:
-        """Return what ``digests`` is after everything has been read."""
-        placed = ((self.form.place(role)[0], files) for role, files in self.files.items())
-        return {self._label(hub, file): digest for hub, files in placed for file, digest in files.items()}
-
     def _label(self, hub: str, file: str) -> str:
         return f"{hub}/{file}" if hub != self.form.hub else file
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from beirflow.core.layout import CHUNK_VECTORS, CHUNK_VECTORS_RECORD, DOCUMENTS, INDEX, INDEX_RECORD, QUERY_VECTORS
+from beirflow.core.layout import INDEX
 from beirflow.families.approximate.settings import KINDS, ApproximateSettings
-from beirflow.families.family import ITS_MODEL, TOOK, Family, Reads, Record, Stage
+from beirflow.families.family import Family, Reads, Stage
 from beirflow.families.system import Setting, System
 
 DIMENSIONS = 384  # assumed dimensions of vectors, which are not known before they are encoded
@@ -16,8 +16,6 @@ LINK_BYTES = 8.0  # bytes of a neighbour in the lowest layer of HNSW, which has 
 
 ID_BYTES = 8.0
 
-INDEXED = (*TOOK, "counts", "system", "similarity", "built", "rows", "dim", "reproducible")
-
 
 class ApproximateFamily(Family):
     """Indexes of faiss over the vectors of dense systems."""
@@ -27,10 +25,7 @@ class ApproximateFamily(Family):
     implied_by = "approximate"
     direct = True
     answers = "beirflow.families.approximate.answers:open_answers"
-    counts = ("exact_", "incomplete_queries")
-    stored = (QUERY_VECTORS, CHUNK_VECTORS)
     representations = (INDEX,)
-    records = (Record(INDEX_RECORD, (DOCUMENTS, ITS_MODEL, CHUNK_VECTORS, CHUNK_VECTORS_RECORD), (INDEX,), INDEXED),)
     other_stages = (Stage("build_index", word=1e-5), Stage("search_approximate", query=2e-3, row=2e-6))
     assumed_size = f"vectors of {DIMENSIONS} dimensions"
 
@@ -54,7 +49,7 @@ class ApproximateFamily(Family):
 
     def reads(self, settings: ApproximateSettings) -> Reads:
         """Return the dense system, whose exact run the found documents are compared with."""
-        return Reads({"approximate": settings.approximate}, compared=True)
+        return Reads({"approximate": settings.approximate})
 
     def unreadable(self, settings: ApproximateSettings, other: System) -> str | None:
         """Return why no index can be built over the vectors of a system; None if one can."""

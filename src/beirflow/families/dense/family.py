@@ -8,10 +8,10 @@ from beirflow.core import layout
 from beirflow.core.errors import ModelError
 from beirflow.core.patterns import Pattern
 from beirflow.families.dense.settings import DenseSettings
-from beirflow.families.family import COMPUTATION, ENCODED, ITS_MODEL, TOOK, Family, Record, Stage
-from beirflow.families.form import Form, form_in, kinds
+from beirflow.families.family import Family, Stage
+from beirflow.families.form import Form, form_in
 from beirflow.families.system import Setting
-from beirflow.models.model_files import card_in_files, model_card, model_digests, model_files
+from beirflow.models.model_files import model_card, model_files
 from beirflow.models.model_places import is_local, model_problem
 from beirflow.models.position_table import length_problem
 from beirflow.models.settings import INSTRUCTION
@@ -27,21 +27,8 @@ class DenseFamily(Family):
     by_dataset = has_card = has_expansion = True
     has_model = True
     read_by_model = ("index", "queries")
-    scores_all = True
     own_candidates = True
     answers = "beirflow.families.dense.answers:open_answers"
-    stored = (layout.QUERY_VECTORS,)
-    records = (
-        *(kind.record for kind in kinds()),
-        Record(layout.CHUNK_VECTORS_RECORD, (layout.DOCUMENTS, ITS_MODEL), (layout.CHUNK_VECTORS,), ENCODED, COMPUTATION),
-        Record(layout.QUERY_VECTORS_RECORD, (layout.QUERIES, ITS_MODEL), (layout.QUERY_VECTORS,), ENCODED, COMPUTATION),
-        Record(
-            layout.RANGES_RECORD,
-            (layout.DOCUMENTS, ITS_MODEL, layout.CHUNK_VECTORS, layout.CHUNK_VECTORS_RECORD),
-            (layout.RANGES,),
-            (*TOOK, "system", "dimensions", "similarity"),
-        ),
-    )
     represents = Stage("encode_chunk", chunked=True, word=2e-4)
     searches = Stage("search_chunk", chunked=True, pair=2e-9, pair_on_gpu=2.1e-10)
     other_stages = (Stage("encode_queries", query=2e-3),)
@@ -101,14 +88,6 @@ class DenseFamily(Family):
     def model_record(self, settings: DenseSettings) -> Pattern:
         """Return the path of the record of the model, which may be made for each dataset."""
         return settings.model_record
-
-    def model_digests(self, settings: DenseSettings) -> dict[str, str]:
-        """Return the digests of the files of the encoder."""
-        return model_digests(settings)
-
-    def model_card(self, settings: DenseSettings) -> dict[str, Any]:
-        """Return the recipe in the files of the encoder; empty for a class."""
-        return {} if settings.encoder else card_in_files(settings).as_json()
 
     def form(self, settings: DenseSettings) -> Form | None:
         """Return the form in which the encoder is made for each dataset."""

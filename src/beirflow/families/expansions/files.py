@@ -72,12 +72,3 @@ class ExpansionRecord(ExpansionFile):
 
     def check(self) -> None:
         """Do nothing."""
-
-
-def stored_rows(path: str | Path, kind: str, rows: pa.Array) -> list[Any]:
-    """Return the stored queries, or pairs of word and weight, of some documents, for an audit, which compares digests itself."""
-    table = pq.read_table(path).take(rows)
-    if kind == "queries":
-        return table["queries"].to_pylist()
-    pairs = zip(table["words"].to_pylist(), table["weights"].to_pylist(), strict=True)
-    return [list(zip(words, weights, strict=True)) for words, weights in pairs]

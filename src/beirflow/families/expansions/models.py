@@ -5,7 +5,7 @@ from pathlib import Path
 
 from beirflow.core.extensions import Maker, extensions
 from beirflow.families.expansions.settings import Expansion
-from beirflow.models.model_files import model_digests, model_files
+from beirflow.models.model_files import model_files
 from beirflow.run.by_name import by_name
 
 
@@ -33,8 +33,3 @@ def model_problem(expansion: Expansion) -> str | None:
 def expansion_files(expansion: Expansion) -> list[Path]:
     """Return the files of the model of an expansion, as far as they need no hub."""
     return [] if expansion.path is not None else model_files(expansion.as_model())
-
-
-def expansion_digests(expansion: Expansion) -> dict[str, str]:
-    """Return the sha256 of the files of an expansion's model, by name. Raises ModelError if it is not complete here."""
-    return model_digests(expansion.as_model())

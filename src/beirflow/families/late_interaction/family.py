@@ -5,11 +5,11 @@ from typing import Any
 
 from beirflow.core import layout
 from beirflow.core.errors import ModelError
-from beirflow.families.family import COMPUTATION, ENCODED, ITS_MODEL, TOKENS_PER_WORD, Family, Record, Stage
+from beirflow.families.family import TOKENS_PER_WORD, Family, Stage
 from beirflow.families.late_interaction.card import read_token_card, with_lengths
 from beirflow.families.late_interaction.settings import LateSettings
 from beirflow.families.system import Setting
-from beirflow.models.model_files import model_digests, model_files
+from beirflow.models.model_files import model_files
 from beirflow.models.model_places import is_local, model_folder, model_problem
 from beirflow.models.position_table import length_problem
 
@@ -24,17 +24,9 @@ class LateFamily(Family):
     by_dataset = True
     has_model = True
     read_by_model = ("index", "queries")
-    scores_all = True
     own_candidates = True
     answers = "beirflow.families.late_interaction.answers:open_answers"
-    stored = (layout.QUERY_TOKEN_VECTORS,)
     representations = (layout.TOKEN_VECTORS,)
-    records = (
-        Record(layout.TOKEN_VECTORS_RECORD, (layout.DOCUMENTS, ITS_MODEL), (layout.TOKEN_VECTORS,), ENCODED, COMPUTATION),
-        Record(
-            layout.QUERY_TOKEN_VECTORS_RECORD, (layout.QUERIES, ITS_MODEL), (layout.QUERY_TOKEN_VECTORS,), ENCODED, COMPUTATION
-        ),
-    )
     represents = Stage("encode_tokens", chunked=True, word=2e-4)
     searches = Stage("search_tokens", chunked=True, pair=3e-5, pair_on_gpu=2e-8)
     other_stages = (Stage("encode_query_tokens", query=2e-3),)
@@ -62,10 +54,6 @@ class LateFamily(Family):
     def model_files(self, settings: LateSettings) -> list[Path]:
         """Return the files of the model."""
         return model_files(settings)
-
-    def model_digests(self, settings: LateSettings) -> dict[str, str]:
-        """Return the digests of the files of the model."""
-        return model_digests(settings)
 
     def stored_bytes(self, settings: LateSettings, documents: int, words: float) -> float:
         """Return the bytes of one float16 vector for each token, or for each group of pooled tokens."""

@@ -10,19 +10,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from beirflow.core.layout import DOCUMENTS, EXPANSION, EXPANSION_RECORD, POSTINGS, POSTINGS_RECORD, STATISTICS, STATISTICS_RECORD
+from beirflow.core.layout import POSTINGS, STATISTICS, STATISTICS_RECORD
 from beirflow.data.catalogue.catalogue import load_catalogue
 from beirflow.data.catalogue.schema import nearest
 from beirflow.families.expansions.models import model_problem
 from beirflow.families.expansions.settings import Expansion, WordWeights, WrittenQueries
-from beirflow.families.family import TOOK, Family, Record, Stage
+from beirflow.families.family import Family, Stage
 from beirflow.families.lexical.fields import Bm25, Index
 from beirflow.families.postings.names import ELSEWHERE, ENGLISH, analyses, modules_of
 from beirflow.families.system import Setting, System
 
 WORD_BYTES = 1.3  # bytes of postings for each word; 1.2 on NFCorpus and SciFact
-
-COUNTED = (*TOOK, "counts", "analyzer", "statistics")
 
 
 @dataclass(frozen=True)
@@ -90,10 +88,6 @@ class LexicalFamily(Family):
     by_dataset = has_expansion = True
     answers = "beirflow.families.lexical.answers:open_answers"
     representations = (POSTINGS, STATISTICS, STATISTICS_RECORD)
-    records = (
-        Record(POSTINGS_RECORD, (DOCUMENTS, EXPANSION, EXPANSION_RECORD), (POSTINGS,), (*TOOK, "analyzer", "rows")),
-        Record(STATISTICS_RECORD, (DOCUMENTS, POSTINGS, POSTINGS_RECORD), (STATISTICS,), COUNTED),
-    )
     represents = Stage("index_chunk", chunked=True, word=2e-6)
     searches = Stage("search_index", chunked=True, pair=2e-9)
     other_stages = (Stage("sum_statistics", word=1e-8),)

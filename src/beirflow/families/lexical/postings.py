@@ -5,7 +5,6 @@ terms. So a search reads one part after the other, in several threads, and memor
 as differences, which compress to little more than a byte.
 """
 
-import math
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -91,10 +90,6 @@ class ChunkPostings(Artifact):
         """Read terms and documents; postings part by part. Raises DataError as :func:`open_postings` does."""
         return open_postings(self.path, analyzer)
 
-    def read(self) -> tuple[Postings, str]:
-        """Read all postings, and the name of the analyzer."""
-        return read_postings(self.path, self.record["analyzer"]), self.record["analyzer"]
-
     @staticmethod
     def write(stream: Stream, data: tuple[Postings, str]) -> None:
         """Write postings, whose terms come from the analyzer of this name."""
@@ -108,12 +103,6 @@ class ChunkPostings(Artifact):
             for first, last in pairwise([*postings.starts[part_terms].tolist(), len(postings.rows)]):
                 part = {name: columns[name][first:last] for name in POSTING_COLUMNS}
                 writer.write({**nothing, **part, "rows": np.diff(part["rows"], prepend=np.int32(0))})
-
-    @staticmethod
-    def distance(first: tuple[Postings, str], second: tuple[Postings, str]) -> float:
-        """Return 0 for equal postings."""
-        pairs = ((getattr(first[0], field.name), getattr(second[0], field.name)) for field in fields(Postings))
-        return 0.0 if first[1] == second[1] and all(np.array_equal(*pair) for pair in pairs) else math.inf
 
 
 def open_postings(path: str | Path, analyzer: str, *, keep: bool = False) -> PostingsFile:
@@ -143,15 +132,6 @@ def open_postings(path: str | Path, analyzer: str, *, keep: bool = False) -> Pos
 
     postings = PostingsFile(head, part_starts, part)
     return replace(postings, part=[part(number) for number in postings.parts].__getitem__) if keep else postings
-
-
-def read_postings(path: str | Path, analyzer: str) -> Postings:
-    """Read the postings of a chunk, all parts together. Raises DataError as :func:`open_postings` does."""
-    postings = open_postings(path, analyzer)
-    if not postings.parts:
-        return postings.head
-    columns = zip(*map(postings.part, postings.parts), strict=True)
-    return replace(postings.head, **dict(zip(POSTING_COLUMNS, map(np.concatenate, columns), strict=True)))
 
 
 def _metadata(analyzer: str) -> dict[str, bytes | str]:

@@ -60,10 +60,6 @@ class Statistics(Artifact):
         """Counts over the corpus."""
         return CorpusStatistics.of_record(self.record["statistics"])
 
-    def read(self) -> pa.Table:
-        """Read ``term``, in byte order, and in how many documents each field has it, int64."""
-        return pq.read_table(self.path)
-
     @staticmethod
     def write(stream: Stream, data: pa.Table) -> None:
         """Write the table."""

@@ -6,22 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.core.errors import ModelError
-from beirflow.core.layout import DOCUMENTS, PAIRS, PAIRS_RECORD, QUERIES
 from beirflow.families.dense.family import FAMILY as DENSE
-from beirflow.families.family import COMPUTATION, FIRST_STAGES, ITS_MODEL, Family, Reads, Record, Stage
+from beirflow.families.family import Family, Reads, Stage
 from beirflow.families.late_interaction.family import FAMILY as LATE
 from beirflow.families.rerank.kinds import kind_of
 from beirflow.families.rerank.settings import RerankSettings
 from beirflow.families.system import Setting
-from beirflow.models.model_files import model_digests, model_files
+from beirflow.models.model_files import model_files
 from beirflow.models.model_places import is_local, model_folder, model_problem
 from beirflow.models.position_table import length_problem
 from beirflow.models.settings import ModelSettings
 
 OF_THE_MODEL = tuple(field.name for field in fields(ModelSettings) if field.name != "name")
 """Settings that a reranker takes from the system whose model it uses."""
-
-SCORED = ("made", "seconds", "counts", "system", "precision", "max_length", "purpose", "depth", "block", "blocks")
 
 
 class RerankFamily(Family):
@@ -35,8 +32,6 @@ class RerankFamily(Family):
     direct = True
     own_candidates = True
     answers = "beirflow.families.rerank.answers:open_answers"
-    stored = (PAIRS,)
-    records = (Record(PAIRS_RECORD, (DOCUMENTS, QUERIES, ITS_MODEL, FIRST_STAGES), (PAIRS,), SCORED, ("scoring", *COMPUTATION)),)
     other_stages = (Stage("score_pairs", blocked=True, row=2e-2), Stage("rerank_run", row=1e-6))
 
     def problem(self, settings: RerankSettings) -> Setting | None:
@@ -84,14 +79,6 @@ class RerankFamily(Family):
     def model_files(self, settings: RerankSettings) -> list[Path]:
         """Return the files of the model."""
         return model_files(settings)
-
-    def model_digests(self, settings: RerankSettings) -> dict[str, str]:
-        """Return the digests of the files of the model."""
-        return model_digests(settings)
-
-    def model_card(self, settings: RerankSettings) -> dict[str, Any]:
-        """Return the recipe in the files of a dense system's encoder; empty without one."""
-        return DENSE.model_card(settings.dense) if settings.dense else {}
 
 
 def _of_scorer(wrong: Setting | None, system: str) -> Setting | None:

@@ -1,21 +1,17 @@
 """The family of learned sparse systems, as the experiment sees it."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from beirflow.core import layout
 from beirflow.core.patterns import Pattern
 from beirflow.families.expansions.models import model_problem as expansion_problem
-from beirflow.families.family import COMPUTATION, ITS_MODEL, TOOK, Family, Record, Stage
+from beirflow.families.family import Family, Stage
 from beirflow.families.sparse.layouts import AROUND, OF_A_HEAD
-from beirflow.families.sparse.model_folders import digests_of, local_files, model_problem
+from beirflow.families.sparse.model_folders import local_files, model_problem
 from beirflow.families.sparse.settings import USUAL_LENGTHS, SparseSettings
 from beirflow.families.system import Setting
 
 DOCUMENT_BYTES = 1500.0  # bytes of the weights of a document: some two hundred terms
-
-WEIGHED = (*TOOK, "counts", "system", "rows", "distinct_texts", "weighed")
 
 
 class SparseFamily(Family):
@@ -26,18 +22,7 @@ class SparseFamily(Family):
     has_expansion = True
     read_by_model = ("index", "queries")
     answers = "beirflow.families.sparse.answers:open_answers"
-    stored = (layout.QUERY_WEIGHTS,)
     representations = (layout.TERM_WEIGHTS,)
-    records = (
-        Record(
-            layout.TERM_WEIGHTS_RECORD,
-            (layout.DOCUMENTS, ITS_MODEL, layout.EXPANSION, layout.EXPANSION_RECORD),
-            (layout.TERM_WEIGHTS,),
-            WEIGHED,
-            COMPUTATION,
-        ),
-        Record(layout.QUERY_WEIGHTS_RECORD, (layout.QUERIES, ITS_MODEL), (layout.QUERY_WEIGHTS,), WEIGHED, COMPUTATION),
-    )
     represents = Stage("weigh_chunk", chunked=True, word=4e-4)
     searches = Stage("search_weights", chunked=True, pair=2e-8)
     other_stages = (Stage("weigh_queries", query=4e-3),)
@@ -73,13 +58,6 @@ class SparseFamily(Family):
         path = settings.expansion and settings.expansion.file(dataset)
         return {"expansion.path": path} if path else {}
 
-    def recorded(self, stated: Mapping[str, Any], path: str, record: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the settings for the texts of a record: queries have their own length, and may be weighed without a head."""
-        if layout.QUERY_WEIGHTS_RECORD.names_in(path) is None:
-            return stated
-        headless = {} if record["weighed"]["kind"] == stated.get("head") else dict.fromkeys(OF_A_HEAD)
-        return {**stated, "max_length": stated.get("query_max_length") or stated.get("max_length"), **headless}
-
     def model_files(self, settings: SparseSettings) -> list[Path]:
         """Return the files of the models of documents and queries."""
         return local_files(settings)
@@ -87,10 +65,6 @@ class SparseFamily(Family):
     def model_record(self, settings: SparseSettings) -> Pattern:
         """Return the path of the record of the models."""
         return layout.MODEL
-
-    def model_digests(self, settings: SparseSettings) -> dict[str, str]:
-        """Return the digests of the files of the models."""
-        return digests_of(settings)
 
     def stored_bytes(self, settings: SparseSettings, documents: int, words: float) -> float:
         """Return the bytes of the weights of documents."""

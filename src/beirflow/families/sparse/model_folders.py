@@ -87,15 +87,6 @@ def model_digests(folders: Folders, parts: Parts) -> dict[str, str]:
     }
 
 
-def digests_of(settings: SparseSettings) -> dict[str, str]:
-    """Return the digests of a system's models, wherever they are on this machine.
-
-    Raises ModelError if a model is not available or not complete.
-    """
-    folders = model_folders(settings)
-    return model_digests(folders, read_parts(settings, *folders))
-
-
 def check_models(folders: Folders, parts: Parts, record_path: str) -> None:
     """Compare the models with the record of ``fetch_sparse_model``.
 

@@ -1,7 +1,7 @@
 """Postings: what is in them, on disk the same bytes for the same content, and nothing else is read."""
 
 from collections import Counter
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
 from unittest.mock import patch
@@ -17,7 +17,7 @@ import steps
 from beirflow.core.errors import DataError
 from beirflow.families.lexical import indexing, postings, statistics
 from beirflow.families.lexical.indexing import index_texts
-from beirflow.families.lexical.postings import ChunkPostings, Postings, open_postings, read_postings
+from beirflow.families.lexical.postings import POSTING_COLUMNS, ChunkPostings, Postings, open_postings
 from beirflow.ranking.searched import places_of
 
 TITLES = ["Cats and dogs", "", " \x00", "Only a title", "Cat", "\u00a0"]
@@ -26,6 +26,13 @@ TEXTS = ["A cat is no dog.", "dogs dogs cats", "", " \n", "the", "\u3000"]
 
 def indexed(titles: list[str] = TITLES, texts: list[str] = TEXTS, threads: int = 1) -> Postings:
     return index_texts([(pa.array(titles, pa.string()), pa.array(texts, pa.string()))], threads)
+
+
+def read_all(path: Path, analyzer: str) -> Postings:
+    """Read the postings of a chunk, all parts together."""
+    stored = open_postings(path, analyzer)
+    columns = zip(*map(stored.part, stored.parts), strict=True) if stored.parts else ()
+    return replace(stored.head, **dict(zip(POSTING_COLUMNS, map(np.concatenate, columns), strict=bool(stored.parts))))
 
 
 def equal(one: Postings, other: Postings) -> bool:
@@ -83,9 +90,9 @@ def test_what_is_written_is_read_and_equal_content_makes_equal_bytes(tmp_path: P
     for name in ("one", "two"):
         steps.write(ChunkPostings, tmp_path / name, (indexed(), "lucene-english"))
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-    assert equal(read_postings(tmp_path / "one", "lucene-english"), indexed())
+    assert equal(read_all(tmp_path / "one", "lucene-english"), indexed())
     steps.write(ChunkPostings, tmp_path / "none", (index_texts([]), "lucene-english"))
-    assert len(read_postings(tmp_path / "none", "lucene-english").rows) == 0
+    assert len(read_all(tmp_path / "none", "lucene-english").rows) == 0
 
 
 @pytest.mark.parametrize(("size", "parts"), [(1, 4), (3, 3), (1 << 20, 1)])
@@ -94,7 +101,7 @@ def test_parts_are_whole_terms_and_together_all_postings(
 ) -> None:
     monkeypatch.setattr(postings, "PART_POSTINGS", size)
     steps.write(ChunkPostings, tmp_path / "0.arrow", (indexed(), "lucene-english"))
-    assert equal(read_postings(tmp_path / "0.arrow", "lucene-english"), indexed())
+    assert equal(read_all(tmp_path / "0.arrow", "lucene-english"), indexed())
     for keep in (False, True):
         found = open_postings(tmp_path / "0.arrow", "lucene-english", keep=keep)
         assert not len(found.head.rows)
@@ -112,7 +119,7 @@ def test_a_file_that_was_cut_is_refused(tmp_path: Path, keep: float) -> None:
     content = path.read_bytes()
     path.write_bytes(content[: int(keep if keep >= 1 else keep * len(content))])
     with pytest.raises(DataError, match="rm "):
-        read_postings(path, "lucene-english")
+        read_all(path, "lucene-english")
 
 
 @pytest.mark.parametrize(
@@ -122,7 +129,7 @@ def test_columns_that_do_not_fit_together_are_refused(tmp_path: Path, column: st
     content = vars(indexed()) | {column: np.array(values, np.int32)}
     steps.write(ChunkPostings, tmp_path / "0.arrow", (Postings(**content), "lucene-english"))
     with pytest.raises(DataError, match="found"):
-        read_postings(tmp_path / "0.arrow", "lucene-english")
+        read_all(tmp_path / "0.arrow", "lucene-english")
 
 
 @given(st.sets(st.text("ab\u00e9\U00010000", max_size=3)), st.sets(st.text("ab\u00e9\U00010000", max_size=3)))
