@@ -51,7 +51,7 @@ def check_leftovers(chain: Chain) -> list[Check]:
         if kind == "unfinished":
             todo = chain.repairs.remove([*dict.fromkeys(map(_unfinished, paths))])
         checks.append(Check(NAME, status, words.format(_listed(paths)), "", tuple(paths[:SHOWN]), (), todo))
-    return checks if any(check.status in (FAILED, WARNING) for check in checks) else [*checks, Check(NAME, PASSED, "none is")]
+    return checks if any(check.status in (FAILED, WARNING) for check in checks) else [*checks, Check(NAME, PASSED, "every file belongs to these results")]
 
 
 def _check_odd(chain: Chain, others: tuple[str, ...]) -> list[Check]:

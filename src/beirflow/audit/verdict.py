@@ -63,15 +63,11 @@ def level(found: Sequence[tuple[str, str]]) -> str:
 
 
 def not_checked(sections: Sections) -> list[str]:
-    """Return what was not checked, each kind with its first finding and their number."""
+    """Return what was not checked, of each kind the first finding and how many more there are."""
     counted: dict[str, list[str]] = {}
-    for checks in sections.values():
-        for check in checks:
-            if check.status == NOT_CHECKED:
-                counted.setdefault(check.name, []).append(check.found)
-    return [
-        f"{name}: {found[0]}" + (f" (and {len(found) - 1} more)" if len(found) > 1 else "") for name, found in counted.items()
-    ]
+    for check in (check for checks in sections.values() for check in checks if check.status == NOT_CHECKED):
+        counted.setdefault(check.name, []).append(check.found)
+    return [found[0] + (f" (and {len(found) - 1} more of this kind)" if len(found) > 1 else "") for found in counted.values()]
 
 
 def for_terminal(report: Mapping[str, Any], folder: str, page: str) -> str:
