@@ -14,24 +14,24 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beirflow.audit.audit import run_checks
+from beirflow.audit.audit import Sections, run_checks
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED as FAILED
 from beirflow.audit.checks import NOT_CHECKED as NOT_CHECKED
 from beirflow.audit.checks import PASSED as PASSED
 from beirflow.audit.checks import WARNING as WARNING
 from beirflow.audit.checks import Check
-from beirflow.audit.repairs import Call
 from beirflow.audit.manifest import Published
+from beirflow.audit.repairs import Call
 from beirflow.config.experiment import Experiment
 from beirflow.config.load import load_experiment
 from beirflow.core.digests import file_digest
-from beirflow.core.layout import CORPUS, DOCUMENTS, MANIFEST, REPORT_RECORD, SUMMARY
+from beirflow.core.layout import CORPUS, DOCUMENTS, MANIFEST, METRICS, REPORT_RECORD, SUMMARY
 from beirflow.core.records import RECORD_DIGEST, read_json, write_json
 from beirflow.data.corpus_files import FOOTER, footer_digest
 from beirflow.evaluation.summary import kept_self_matches, summarize
 from beirflow.extensions.genq.layout import TRAINED_FILE
-from results_maker import Made, average, evaluate
+from results_maker import Made, run_rules
 from warm_snakemake import parse_each_rule_file_once
 from workflow_rules import rule_codes
 
@@ -139,27 +139,27 @@ class Forger:
     def evaluate_again(self, system: str, *names: str) -> None:
         """Compute honest metrics, averages and a summary from runs and judgements as they are now, with every digest."""
         self.digest_again()
-        for name in names:
-            evaluate(self.results, self.experiment, system, name)
-        for row, forums in self.experiment.rows_of_forums.items():
-            if set(names) & set(forums):
-                average(self.results, self.experiment, system, row)
+        rows = [row for row, forums in self.experiment.rows_of_forums.items() if set(names) & set(forums)]
+        run_rules(self.results, self.experiment, [METRICS(system=system, dataset=name) for name in (*names, *rows)])
         for file in self.results.rglob("*.trec.gz"):
             file.unlink()
         self.digest_summary_again()
 
     def followed(self) -> Chain:
         """Walk from the manifest to every file, for single checks."""
-        chain = Chain(self.results, read_json(self.path(MANIFEST)), call=Call(codes=rule_codes()), audited_with=self.experiment)
+        chain = Chain(self.results, read_json(self.path(MANIFEST)), call=Call(codes=rule_codes()))
         chain.follow()
         return chain
 
-    def checks(self, sample: int = 0, **published: Any) -> list[Check]:
-        """Everything that an audit says; rule files are parsed once."""
+    def sections(self, sample: int = 0, **published: Any) -> Sections:
+        """Everything that an audit says, by section; rule files are parsed once."""
         parse_each_rule_file_once()
         call = Call(codes=rule_codes())
-        _, sections, _ = run_checks(self.results, self.experiment, sample, 1, call=call, published=Published(**published))
-        return [check for section in sections.values() for check in section]
+        return run_checks(self.results, self.experiment, sample, 1, call=call, published=Published(**published))[1]
+
+    def checks(self, sample: int = 0, **published: Any) -> list[Check]:
+        """Everything that an audit says."""
+        return [check for section in self.sections(sample, **published).values() for check in section]
 
     def failed(self, sample: int = 0, **published: Any) -> list[Check]:
         """List the checks that failed."""

@@ -14,7 +14,6 @@ import yaml
 
 from beirflow.core import layout
 from beirflow.core.digests import file_digest
-from beirflow.extensions.choice import layout as choice
 from beirflow.extensions.paper import layout as paper
 from forger import Forger, put
 from results_maker import run_rules
@@ -28,13 +27,14 @@ class Forgery(NamedTuple):
     Attributes:
         name: The family or the file, a colon, and what is forged.
         forge: Forges.
-        seen: Expression that a line ``status: name: found`` of the audit matches, or a line of the facts that it compared with
-            nothing.
+        seen: Expression that a line ``status: name: found`` of the audit matches.
+        sample: Whether only a sample sees it.
     """
 
     name: str
     forge: Forge
     seen: str
+    sample: bool
 
 
 def in_order(run: pd.DataFrame) -> pd.DataFrame:
@@ -269,17 +269,6 @@ def training_queries_exchanged(forger: Forger) -> None:
     forger.digest_summary_again()
 
 
-def untrained(forger: Forger) -> None:
-    """Put the weights that training began with in the place of the trained ones; what is said of the training stays."""
-    base = forger.experiment.config["custom"]["systems"]["genq"]["base"]["model"]
-    name = "models/genq/small/model.safetensors"
-    forger.replace(name, Path(base, "model.safetensors").read_bytes())
-    digest = file_digest(forger.path(name))
-    forger.edit("models/genq/small.json", put("files", "model.safetensors", value=digest))
-    remade(forger, ["embeddings/genq/small/*"], [], "genq")
-    forger.evaluate_again("genq", "small")
-
-
 def recorded(forger: Forger) -> None:
     """Make the records of both pages again."""
     for record in (layout.REPORT_RECORD, paper.RECORD):
@@ -343,12 +332,6 @@ def another_index(forger: Forger) -> None:
     forger.digest_summary_again()
 
 
-def further_jobs(forger: Forger) -> None:
-    """Name a job that there was not."""
-    name = "runs/sparse/small.json"
-    fact(forger, name, "jobs", value=[*forger.read(name)["jobs"], "verify/sparse/small"], system="sparse")
-
-
 def rivals_of_zeros(forger: Forger) -> None:
     """Let a third of the vectors of a chunk be 0."""
     name = "embeddings/dense/small/chunk-1.npy"
@@ -375,31 +358,22 @@ def a_second_member(content: bytes) -> bytes:
     return content + gzip.compress(b"q1 Q0 d1 1 9 x\n", mtime=0)
 
 
-def a_name_in_the_header(content: bytes) -> bytes:
-    """A packed run with the name of a file."""
-    return content[:3] + b"\x08" + content[4:10] + b"x\0" + content[10:]
-
-
-def other_prices(forger: Forger) -> None:
-    """Choose by prices that nobody configured."""
-    forger.experiment.config["prices"] = {"hour": 0.001}
-    for path in (choice.PAGE, choice.TABLE, choice.RECORD):
-        forger.path(path).unlink()
-    run_rules(forger.results, forger.experiment, [choice.PAGE])
-
-
 def other_code(forger: Forger) -> None:
     """Put a command that nobody expects into a crate."""
     forger.replace("code/workflow/Snakefile", b"shell: rm")
 
 
+ABOUT = ("is", "seen", "sample")
+"""Keys of a row that are no function."""
+
+
 def of_row(name: str, row: dict[str, Any]) -> Forgery:
     """The forgery of a row of the table."""
-    kind, first = next((key, value) for key, value in row.items() if key not in ("is", "seen"))
-    named = {key: value for key, value in row.items() if key not in ("is", "seen", kind)}
+    kind, first = next((key, value) for key, value in row.items() if key not in ABOUT)
+    named = {key: value for key, value in row.items() if key not in (*ABOUT, kind)}
     function, given = (globals()[first], ()) if kind == "by" else (globals()[kind], first)
-    seen = row.get("seen") or f"failed: files for reading show the results: {re.escape(first[0])}: "
-    return Forgery(f"{name}: {row['is']}", lambda forger: function(forger, *given, **named), seen)
+    seen = row.get("seen") or f"failed: files are what their jobs make of the results: {re.escape(first[0])}: "
+    return Forgery(f"{name}: {row['is']}", lambda forger: function(forger, *given, **named), seen, row.get("sample", False))
 
 
 def read_table(part: str) -> list[Forgery]:
@@ -408,5 +382,9 @@ def read_table(part: str) -> list[Forgery]:
     return [of_row(name, row) for name, rows in families.items() for row in rows]
 
 
-RESULTS, PAGES = read_table("results"), read_table("pages")
+RESULTS = [each for each in read_table("results") if not each.sample]
+PAGES = read_table("pages")
 """Of results, those that may stand in one folder together by the order of their families; and of files for reading."""
+
+OF_SAMPLES = [each for each in read_table("results") if each.sample]
+"""Those of results that only a sample sees."""

@@ -1,19 +1,16 @@
 """A whole folder of results, made in this process by the entrances of the rules, in seconds."""
 
-import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
-from unittest.mock import patch
 
 import numpy as np
-from snakemake.iocontainers import Params
 
 import steps
 from beirflow import SNAKEFILE
+from beirflow.audit.scratch import Scratch
 from beirflow.config.asked import corpus_of
 from beirflow.config.experiment import Experiment
 from beirflow.config.load import load_experiment
@@ -26,9 +23,7 @@ from beirflow.evaluation.summary import summarize
 from beirflow.extensions.paper import layout as paper
 from beirflow.extensions.paper import registry as of_paper
 from beirflow.report.registry import FIGURES
-from beirflow.run.entrance import call_entrance
-from beirflow.run.rule_job import COMMAND
-from beirflow.run.undocumented import RuleJobs, rule_jobs
+from beirflow.run.undocumented import rule_jobs
 from latencies import write_latency
 from warm_snakemake import parse_each_rule_file_once
 from workflow_runs import small_dataset, tiny_system
@@ -67,11 +62,11 @@ def audit_config(folder: Path, model: Path) -> Config:
     }
 
 
-def make_results(results: Path, config: Mapping[str, Any], threads: int = 1) -> Made:
+def make_results(results: Path, config: Mapping[str, Any]) -> Made:
     """Everything that ``snakemake results/summary.csv`` would leave, but logs and benchmarks; and one run in TREC form."""
     experiment = load_experiment(config)
     trec = layout.TREC_RUN(system=experiment.chosen_systems[0], dataset=experiment.chosen_datasets[0])
-    run_rules(results, experiment, [layout.SUMMARY, trec], threads)
+    run_rules(results, experiment, [layout.SUMMARY, trec])
     shutil.rmtree(results / "candidates")
     return Made(results, dict(config))
 
@@ -83,10 +78,10 @@ def with_systems(config: Config, own: Mapping[str, Mapping[str, Any]], **changes
     return {**config, **systems, **changes}
 
 
-def make_run(results: Path, config: Config, system: str, dataset: str = "small", threads: int = 1) -> Experiment:
+def make_run(results: Path, config: Config, system: str, dataset: str = "small") -> Experiment:
     """Make the run of one system of a configuration, and what it is made from where it is missing."""
     experiment = load_experiment(config)
-    run_rules(results, experiment, [layout.RUN(system=system, dataset=dataset)], threads)
+    run_rules(results, experiment, [layout.RUN(system=system, dataset=dataset)])
     return experiment
 
 
@@ -112,42 +107,36 @@ def _invent_figures(results: Path, figures: Sequence[tuple[str, Pattern, Pattern
 
 
 def run_rules(results: Path, experiment: Experiment, paths: Sequence[str], threads: int = 1) -> None:
-    """Make files, and what they are made from where it is missing, by the entrances of their rules, each job once."""
-    done = set()
-    with all_rules(results, experiment) as rules:
-
-        def make(path: str) -> None:
-            job = rules.job(path)
-            assert job, path
-            if tuple(job.output) in done:
-                return
-            done.add(tuple(job.output))
-            for name in (name.removeprefix(f"{results}/") for name in job.input if not Path(name).exists()):
-                make(name)
-            run_job(results, job, threads)
-
+    """Make files, and what they are made from where it is missing, by the rules, in this process."""
+    with all_rules(results, experiment) as place:
+        place.threads = threads
         for path in paths:
-            make(path)
+            place.again(path)
+
+
+class Here(Scratch):
+    """A folder of results that stays, in place of a scratch folder."""
+
+    threads = 1  # of each job
+
+    def run(self, job: Any) -> None:
+        """Run a job, whose inputs are here."""
+        job.threads = self.threads
+        super().run(job)
+
+    def again(self, path: str) -> None:
+        """Make a file, also one that is here, and what it is made from where that is missing."""
+        for name in self.inputs(self.job(path)):
+            self.make(name)
+        self.run(self.job(path))
 
 
 @contextmanager
-def all_rules(results: Path, experiment: Experiment) -> Iterator[RuleJobs]:
-    """All rules, not only those of files for reading, which an audit reads."""
+def all_rules(results: Path, experiment: Experiment) -> Iterator[Here]:
+    """The jobs of all rules, whose files are parsed once."""
     parse_each_rule_file_once()
-    reads_each = patch("beirflow.run.undocumented._makes_for_reading", return_value=True)
-    with reads_each, rule_jobs(SNAKEFILE, experiment, results) as rules:
-        yield rules
-
-
-def run_job(results: Path, job: SimpleNamespace, threads: int = 1) -> None:
-    """Make the files of one job of a rule, whose params go through a file as in a run."""
-    params = {name: value for name, value in job.params.items() if name != COMMAND}
-    job.params = Params(fromdict=json.loads(json.dumps(params)))
-    for output in job.output:
-        Path(output).parent.mkdir(parents=True, exist_ok=True)
-    job.threads = threads
-    names = (f"{key}-{value}" if key in ("chunk", "block") else value for key, value in job.wildcards.items())
-    call_entrance(job, Job(results, "/".join([job.rule, *names]), job.params.code))
+    with rule_jobs(SNAKEFILE, experiment, results) as rules:
+        yield Here(rules, results)
 
 
 def average(results: Path, experiment: Experiment, system: str, row: str) -> None:

@@ -12,8 +12,6 @@ from beirflow.core.digests import file_digest
 from beirflow.core.layout import CORPUS, DOCUMENTS, QRELS, QUERIES, RUN, RUN_RECORD
 from beirflow.core.records import Job, write_record
 from beirflow.data.corpus_reader import DOCUMENTS as DOCUMENT_COLUMNS
-from beirflow.families.spot_checks.spot_check import Subject
-from beirflow.families.system import System
 from beirflow.ranking.run_file import RUN as RUN_COLUMNS
 
 DATASET = "small"
@@ -77,22 +75,6 @@ class RunResults:
     def run(self, system: str) -> list[tuple[str, str, float, int]]:
         """The rows of a run."""
         return [tuple(row.values()) for row in pq.read_table(self.paths(system)["run_path"]).to_pylist()]
-
-    def subject(self, system: System, top_k: int, here: System | None = None, **made: Any) -> Subject:
-        """A system as an audit sees it."""
-        config = {"device": "cpu", "token_budget": "auto", "jobs_per_gpu": 1}
-        return Subject(
-            self.results,
-            system,
-            here,
-            self.dataset,
-            made,
-            top_k,
-            drop_self_matches=True,
-            chunks=self.chunks,
-            config=config,
-            main_measure="NDCG@10",
-        )
 
 
 def ranked(scores: Scores, k: int | None = None) -> list[tuple[str, str, float, int]]:

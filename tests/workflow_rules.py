@@ -6,18 +6,21 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from beirflow import SNAKEFILE
 from beirflow.config.load import load_experiment
 from beirflow.core.extensions import extensions
 from beirflow.run import code_version
 from beirflow.run.by_name import FUNCTION
-from results_maker import all_rules
+from beirflow.run.undocumented import rule_jobs
+from warm_snakemake import parse_each_rule_file_once
 
 
 @cache
 def workflow_rules() -> dict[str, Any]:
     """Return all rules by name, each as Snakemake's object."""
     all_of_them = patch("beirflow.run.undocumented.RuleJobs", lambda workflow, _: list(workflow.rules))
-    with all_of_them, all_rules(Path("/results"), load_experiment({})) as rules:
+    parse_each_rule_file_once()
+    with all_of_them, rule_jobs(SNAKEFILE, load_experiment({}), Path("/results")) as rules:
         return {rule.name: rule for rule in rules}
 
 

@@ -5,12 +5,12 @@ from dataclasses import asdict
 from typing import Any
 
 import pytest
-
-from beirflow.audit.checks import FAILED
 from beirflow.audit.chain.facts import Comparison
 from beirflow.audit.facts.configured import check_configured
 from beirflow.audit.facts.outside import check_outside
 from beirflow.audit.facts.recorded import check_record
+
+from beirflow.audit.checks import FAILED
 from beirflow.core import layout
 from beirflow.core.layout import MANIFEST
 from beirflow.data.catalogue.catalogue import load_catalogue

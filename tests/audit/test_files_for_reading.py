@@ -11,11 +11,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from beirflow.audit.again.for_reading import _rebuilt
+from beirflow.audit.fact_table import explanation
 
 from beirflow import SNAKEFILE
-from beirflow.audit.again.for_reading import _rebuilt
 from beirflow.audit.audit import audit, run_checks
-from beirflow.audit.fact_table import explanation
 from beirflow.audit.verdict import grades
 from beirflow.config.load import load_experiment
 from beirflow.core import kinds, layout

@@ -13,22 +13,19 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable
-from itertools import cycle
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from beirflow.audit.again.differences import difference
+from beirflow.audit import chain, limits
 from beirflow.audit.audit import audit
-from beirflow.audit.chain import chain, limits
 from beirflow.audit.checks import RecordError
+from beirflow.audit.differences import difference
 from beirflow.audit.reading import RECORD_BYTES, check_statistics, read_record
-from beirflow.audit.facts import corpora
 from beirflow.core.errors import DataError
 from beirflow.core.layout import QRELS
 from beirflow.core.records import read_json
@@ -340,13 +337,6 @@ def test_records_that_name_too_many_files_are_not_followed(forger: Forger, monke
     assert len(found) < 1500
 
 
-def test_reading_that_gets_no_more_threads_is_a_finding(forger: Forger, monkeypatch: pytest.MonkeyPatch) -> None:
-    errors = [pa.ArrowException("Failed to launch worker thread"), RuntimeError("can't start new thread")]
-    monkeypatch.setattr(corpora, "digests_of", Mock(side_effect=cycle(errors)))
-    found = " ".join(check.found for check in named(forger.failed(), "corpora/small/documents.parquet"))
-    assert [error for error in errors if str(error) not in found] == []
-
-
 def test_a_record_that_is_larger_than_any_is_not_read(tmp_path: Path) -> None:
     with (tmp_path / "x.json").open("wb") as stream:
         stream.truncate(RECORD_BYTES + 1)
@@ -359,7 +349,7 @@ def test_a_page_that_is_much_longer_than_the_same_made_again_is_not_read(tmp_pat
     made.write_text("a,b\n1,2\n")
     with here.open("wb") as stream:
         stream.truncate(1 << 40)
-    assert difference("cost.csv", here, made).startswith("1,099,511,627,776 bytes, expected ")
+    assert difference("cost.csv", here, made).problem.startswith("1,099,511,627,776 bytes, expected ")
 
 
 def test_results_in_the_results_are_left_alone_and_said_and_a_file_of_that_name_hides_nothing(forger: Forger) -> None:

@@ -15,7 +15,7 @@ from beir_writer import write_beir
 from beirflow.config.load import load_experiment
 from beirflow.core import layout
 from beirflow.core.errors import DataError
-from results_maker import all_rules, run_job, run_rules
+from results_maker import Here, all_rules, run_rules
 from tiny_bert import save_tiny_bert
 from workflow_runs import small_dataset, tiny_system, words
 
@@ -58,6 +58,7 @@ class Finished(NamedTuple):
     system: str
     dataset: str
     jobs: Mapping[Path, SimpleNamespace]
+    rules: Here
 
     def path(self, name: str) -> Path:
         """A file; ``{s}`` and ``{d}`` stand for the names of system and dataset."""
@@ -65,7 +66,7 @@ class Finished(NamedTuple):
 
     def make(self, path: Path) -> None:
         """Make a file again, and those that its job makes with it."""
-        run_job(self.folder, self.jobs[path])
+        self.rules.run(self.jobs[path])
 
 
 def dataset(folder: Path, seed: int) -> Path:
@@ -108,7 +109,7 @@ def finish(folder: Path, model: Path, system: str, name: str, seed: int) -> Fini
     run_rules(results, experiment, [layout.SUMMARY, layout.TREC_RUN(system=system, dataset=name)])
     with all_rules(results, experiment) as rules:
         jobs = {path: rules.job(str(path.relative_to(results))) for path in results.rglob("*") if path.is_file()}
-    return Finished(results, system, name, {path: job for path, job in jobs.items() if job})
+    return Finished(results, system, name, {path: job for path, job in jobs.items() if job}, rules)
 
 
 @pytest.fixture

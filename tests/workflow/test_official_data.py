@@ -177,11 +177,8 @@ def test_the_summary_and_the_audit_name_the_published_scores_of_bm25(bm25: Workf
         for measure, value in zip(("NDCG@10", "Recall@100"), published, strict=True):
             assert (float(rows[key][f"published_{measure}"]), rows[key][f"source_{measure}"]) == (value, "pyserini")
             assert abs(float(rows[key][f"difference_{measure}"])) < BY_TIES[key[1]]
-    bm25.config["command"] = {"audit": {"sample": 20}}
     assert "The audit of results passed" in bm25.run("audit", cores=1)
-    sections = bm25.read("audit.json")["sections"]
-    assert [check["status"] for check in sections["sample"]] == ["passed"] * (2 * 2)
-    published = sections["published scores"]
+    published = bm25.read("audit.json")["sections"]["published scores"]
     # Two measures of each, by Pyserini, two of which the order of ties moves; and NDCG@10 of the variant with two fields, by the
     # paper.
     statuses = [check["status"] for check in published if check["status"] != "not checked"]

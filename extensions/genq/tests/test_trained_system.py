@@ -1,6 +1,5 @@
-"""A trained encoder is used as any other: its run says what the training took, and an audit makes a sample again with it."""
+"""A trained encoder is used as any other: its run says what the training took."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,6 @@ from beirflow.extensions.genq.settings import Training
 from beirflow.families.dense.settings import DenseSettings
 from beirflow.families.system import System
 from lexical_results import DATASET, rows_of
-from spot_checked import planned
 from tiny_expanders import save_tiny_t5
 from training_results import SYSTEM, TrainingResults
 from workflow_runs import words
@@ -71,37 +69,3 @@ def test_a_trained_system_that_is_asked_for_one_query_at_a_time_answers_what_its
 def trained_system(made: TrainingResults) -> System:
     settings = DenseSettings(SYSTEM, made.encoder.model, pooling="mean", similarity="cosine", train=made.training)
     return System(SYSTEM, "dense", settings)
-
-
-def subject(made: TrainingResults) -> Subject:
-    system = trained_system(made)
-    config = {"device": "cpu", "token_budget": "auto", "jobs_per_gpu": 1}
-    return Subject(
-        results=made.results,
-        system=system,
-        here=system,
-        dataset=DATASET,
-        drop_self_matches=True,
-        made={"precision": "float32"},
-        top_k=made.top_k,
-        chunks=made.chunks,
-        config=config,
-    )
-
-
-def findings(about: Subject) -> dict[str, Finding]:
-    return {check.name: check.run() for check in planned(spot_checks, follows)(about, 6, np.random.default_rng(2))}
-
-
-def test_a_sample_is_made_again_with_the_trained_weights(searched: TrainingResults) -> None:
-    found = findings(subject(searched))
-    first_words = [name.partition(" ")[0] for name in found]
-    assert first_words == ["queries", "documents", "queries", "batches", "batches", "as", "queries"]
-    assert all(finding.passed for finding in found.values())
-    assert "6 documents" in found["queries written again are the stored ones"].found
-
-
-def test_no_class_runs_because_results_name_it(searched: TrainingResults) -> None:
-    about = subject(searched)
-    hostile = replace(about.system.settings, encoder="no.such:Class", arguments={"a": 1}, query_model="a/b")
-    assert all(finding.passed for finding in findings(replace(about, system=replace(about.system, settings=hostile))).values())

@@ -24,7 +24,7 @@ from beirflow.audit.audit import run_checks
 from beirflow.config.load import load_experiment
 from beirflow.families.dense.settings import DenseSettings
 assert not hasattr(DenseSettings("a", "b"), "train")
-_, sections, _ = run_checks(pathlib.Path(sys.argv[3]), load_experiment({"device": "cpu"}), 0, 0)
+_, sections = run_checks(pathlib.Path(sys.argv[3]), load_experiment({"device": "cpu"}), 0, 0)
 print(json.dumps([[check.name, check.status, check.found] for checks in sections.values() for check in checks]))
 """
 DATASETS = ("one", "two")
@@ -70,17 +70,7 @@ def test_a_whole_run(trained: Workflow) -> None:
     rows = [(row["setting"], row["dataset"]) for row in described if row["system"] == "genq"]
     for name in ("model_sha256", "training_loss"):
         assert [dataset for setting, dataset in rows if setting == name] == list(DATASETS)
-    checks = Forger(trained.result(""), load_experiment(trained.config)).checks(4)
-    assert [check for check in checks if check.status == "failed"] == []
-    not_made = [check.found for check in checks if check.name == "trained models are what their training gives"]
-    assert not_made == [f"the training of genq on {dataset} was not made again" for dataset in DATASETS]
-    passed = {check.name for check in checks if check.status == "passed"}
-    assert passed >= {
-        "models are those that were used",
-        "queries written again are the stored ones",
-        "documents encoded again have the stored vectors",
-        "queries searched again have the recorded ranks",
-    }
+    assert Forger(trained.result(""), load_experiment(trained.config)).noticed() == []
     looked_at = without_extension("genq", trained.folder / "extensions", AUDIT, str(trained.result("")))
     assert [check for check in looked_at if check[1] == "failed"] == []
     said = " ".join(found for _, status, found in looked_at if status == "not checked")

@@ -221,8 +221,9 @@ class Replay:
     def _run(self, job: Any) -> Exception | None:
         """Run a job, and put its outputs aside, since later jobs read those of the results; return the error that ended it."""
         names = self._place.outputs(job)
-        for name in names:
-            (self._place.folder / name).unlink(missing_ok=True)
+        linked = [name for name in names if (self._place.folder / name).is_symlink()]  # no record of a later page
+        for name in linked:
+            (self._place.folder / name).unlink()
         try:
             for name in self._place.inputs(job):
                 self._provide(name)
@@ -233,7 +234,7 @@ class Replay:
             for name in (name for name in names if (self._place.folder / name).exists()):
                 (self._made / name).parent.mkdir(parents=True, exist_ok=True)
                 (self._place.folder / name).rename(self._made / name)
-            self._place.link(self._chain.folder, (name for name in names if name in self._chain.listing.files))
+            self._place.link(self._chain.folder, linked)
         return None
 
     def _provide(self, path: str) -> None:

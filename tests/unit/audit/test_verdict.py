@@ -3,40 +3,35 @@
 import pytest
 
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, Check
-from beirflow.audit.facts.outside import CARDS, MODELS, SOURCES
+from beirflow.audit.replay import NAME, SOURCES
 from beirflow.audit.verdict import grades, level, verdict_line
 
-SECTIONS = ("integrity", "facts", "sources", "provenance", "recomputation", "files for reading", "sample", "published scores")
+
+def sections(**changes: list[Check]) -> dict[str, list[Check]]:
+    """Checks that all passed, but for some sections."""
+    passed = {key: [Check("any", PASSED, "")] for key in ("chain", "configuration", "sample", "published scores")}
+    return {**passed, "replay": [Check(NAME, PASSED, ""), Check(SOURCES, PASSED, "")], **changes}
 
 
 @pytest.mark.parametrize(
     ("section", "name", "step"),
     [
-        ("integrity", "", "intact"),
-        ("facts", "", "consistent"),
-        ("recomputation", "", "recomputed"),
-        ("sources", SOURCES, "traced to sources"),
-        ("sources", MODELS, "traced to models"),
-        ("sources", CARDS, CARDS),
-        ("provenance", "", "provenance"),
-        ("files for reading", "", "files for reading"),
+        ("chain", "", "intact"),
+        ("configuration", "", "as configured"),
+        ("replay", NAME, "replayed"),
+        ("replay", SOURCES, "traced to sources"),
         ("sample", "", "sampled"),
         ("published scores", "", "published scores"),
     ],
 )
 def test_every_step_that_failed_is_in_the_line(section: str, name: str, step: str) -> None:
-    sections = {each: [Check("any", PASSED, "")] for each in SECTIONS}
-    assert "failed" not in verdict_line(grades(sections))
-    sections[section] = [Check(name, FAILED, "")]
-    assert [what for what, how in grades(sections) if how == "failed"] == [step]
-    assert f"{step}: failed" in verdict_line(grades(sections))
+    assert "failed" not in verdict_line(grades(sections()))
+    found = grades(sections(**{section: [Check(name, FAILED, "")]}))
+    assert [what for what, how in found if how == "failed"] == [step]
+    assert f"{step}: failed" in verdict_line(found)
 
 
 def test_the_words_on_results_are_their_steps() -> None:
-    sections = {each: [Check("any", PASSED, "")] for each in SECTIONS}
-    sections["sources"] = [Check(SOURCES, PASSED, ""), Check(SOURCES, NOT_CHECKED, ""), Check(MODELS, NOT_CHECKED, "")]
-    assert level(grades(sections)) == "consistent, partly traced to sources, not traced to models, sampled"
-    sections["sample"] = [Check("any", PASSED, ""), Check("any", NOT_CHECKED, "")]
-    sections["recomputation"] = []
-    assert level(grades(sections)).startswith("not recomputed, ")
-    assert level(grades(sections)).endswith(", partly sampled")
+    assert level(grades(sections())) == "replayed, traced to sources, sampled"
+    partly = [Check(NAME, PASSED, ""), Check(SOURCES, PASSED, ""), Check(SOURCES, NOT_CHECKED, "")]
+    assert level(grades(sections(replay=partly, sample=[]))) == "replayed, partly traced to sources, not sampled"

@@ -18,10 +18,7 @@ from beirflow.core.layout import QRELS, RUN
 from beirflow.families.late_interaction import vectors
 from beirflow.families.late_interaction.search import exact_of_pairs, exact_top_k
 from beirflow.families.late_interaction.settings import LateSettings
-from beirflow.families.late_interaction.spot_check import spot_checks
 from beirflow.families.late_interaction.vectors import read_segments
-from beirflow.families.spot_checks.spot_check import Subject
-from beirflow.families.system import System
 from beirflow.ranking.ranking import Cut, byte_order
 from lexical_results import DATASET
 from model_results import LateResults
@@ -85,10 +82,4 @@ def test_samples_are_ranked_and_measured_as_by_sentence_transformers_and_scikit_
         scores = [float((np.asarray(query) @ np.asarray(each).T).max(axis=1).sum()) for each in documents]
         precisions.append(average_precision_score([1, 1] + [0] * 7, scores))
     assert made.evaluate("s")["measures"]["MAP@10"] == pytest.approx(np.mean(precisions), abs=1e-9)
-    system = System("s", "late-interaction", settings)
-    config = {"device": "cpu", "token_budget": "auto", "jobs_per_gpu": 1}
-    facts: dict[str, Any] = {"made": {"precision": "float32"}, "top_k": 20, "chunks": 3, "config": config}
-    subject = Subject(made.results, system, system, DATASET, drop_self_matches=True, own_candidates=True, **facts)
-    found = [check.run() for check in spot_checks(subject, 50, np.random.default_rng(0))]
-    assert [finding.passed for finding in found] == [True] * 6, found
     assert RUN(system="s", dataset=DATASET) in run

@@ -1,13 +1,11 @@
 """Documents that queries exclude are left out of every ranking, before the cut."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from beirflow.audit.again.runs import RunRules
 from beirflow.core.errors import DataError
 from beirflow.data.own_candidates import candidates_in
 from beirflow.data.prepare import excluded_rows_of
@@ -53,19 +51,6 @@ def test_what_is_no_candidate_of_a_query_is_left_out_and_a_candidate_that_it_exc
         rows_of_pairs(stated, ids, 2)
 
 
-def test_an_audit_notices_what_is_no_candidate_and_a_missing_one_where_all_are_ranked() -> None:
-    kwargs: dict[str, Any] = {"top_k": 5, "drop": False, "documents": 9, "queries": frozenset({"q"}), "own": frozenset()}
-    kwargs |= {"candidates": {"q": frozenset("abc")}, "excluded": {"q": frozenset("c")}}
-    for every, ids, wrong in (
-        (True, "ba", ""),
-        (True, "b", "not its candidates, 2"),
-        (False, "b", ""),
-        (False, "d", "candidates, 2"),
-    ):
-        found = RunRules(full=every, all_candidates=every, **kwargs).problem(("q", list(ids), [2.0, 1.0][: len(ids)]))
-        assert (wrong in found) if wrong else (found == "")
-
-
 def test_more_excluded_documents_than_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searched, "MOST_EXCLUDED", 5)
     with pytest.raises(
@@ -81,22 +66,6 @@ def test_more_ids_than_an_array_of_arrow_holds_are_refused(tmp_path: Path, monke
     monkeypatch.setattr(searched, "MOST_ID_BYTES", 4)
     with pytest.raises(DataError, match="the ids of its 2 documents have 5 bytes, more than the 4 that can be looked up at once"):
         read_every_id(made.documents_path)
-
-
-def test_an_audit_notices_an_excluded_document_and_a_run_that_is_too_short_for_them() -> None:
-    rules = RunRules(
-        top_k=5,
-        drop=True,
-        documents=5,
-        queries=frozenset({"q0", "q1"}),
-        own=frozenset({"q1"}),
-        full=True,
-        excluded={"q0": frozenset({"b", "c"}), "q1": frozenset({"q1", "a"})},
-    )
-    assert (rules.length("q0"), rules.length("q1")) == (3, 3)
-    assert rules.problem(("q0", ["q1", "d", "a"], [3.0, 2.0, 1.0])) == ""
-    assert "expected 3" in rules.problem(("q0", ["q1", "a"], [3.0, 2.0]))
-    assert "found 'b', which it excludes" in rules.problem(("q0", ["q1", "b", "a"], [3.0, 2.0, 1.0]))
 
 
 def test_excluded_documents_without_their_rows_are_not_ignored() -> None:

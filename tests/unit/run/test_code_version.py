@@ -346,13 +346,12 @@ def test_no_module_is_imported_in_a_way_that_the_digest_does_not_see() -> None:
         "evaluation.systems",
         "run.entrance",
         "families.expansions.models",
-        "families.expansions.spot_check",
         "families.postings.analyzer",
         "families.rerank.scorers.load",
         "families.rerank.settings",
         "families.system",
     }
-    callers |= {"audit.again.samples", "evaluation.cost", "report.report", "run.worker"}
+    callers |= {"evaluation.cost", "report.report", "run.worker"}
     callers |= {"run.undocumented"}  # which only knows the form of names
     assert {name for name in MODULES if "run.by_name" in module.module_at(module._file_of(name)).imports} == callers
 

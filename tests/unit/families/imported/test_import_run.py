@@ -13,16 +13,11 @@ import pytest
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.records import Job, read_json
-from beirflow.families.imported.family import FAMILY
 from beirflow.families.imported.import_run import import_run
-from beirflow.families.imported.run_check import follows
-from beirflow.families.imported.settings import ImportedSettings
-from beirflow.families.spot_checks.spot_check import Finding, NotHereError
-from beirflow.families.system import System
 from beirflow.ranking.run_file import write_trec
 from by_name import call
 from refusals import refused
-from run_results import DATASET, RunResults, change_rows, ids
+from run_results import DATASET, RunResults, ids
 
 TREC = """q0 Q0 d1 1 2.5 them
 q0 Q0 d3 2 1.5 them
@@ -136,37 +131,3 @@ def test_a_run_that_cannot_be_of_this_corpus_is_refused_and_nothing_is_written(m
     with refused(DataError, f"{made.results.parent / 'theirs-small.trec'}{says}"):
         read(made, content)
     assert not Path(made.paths("theirs")["run_path"]).exists()
-
-
-def check(made: RunResults, *, top_k: int = 10, known: bool = True) -> Finding:
-    settings = ImportedSettings("theirs", str(made.results.parent / "theirs-{dataset}.trec"))
-    system = System("theirs", FAMILY.name, settings)
-    subject = made.subject(system, top_k, system if known else None)
-    (only,) = follows(subject, 100, np.random.default_rng(1))
-    assert only.path == "runs/theirs/small.parquet"
-    return only.run()
-
-
-@pytest.mark.parametrize("top_k", [1, 10])
-def test_the_spot_check_reads_it_again(made: RunResults, top_k: int) -> None:
-    read(made, top_k=top_k)
-    assert check(made, top_k=top_k).passed
-    read(made, Path(made.paths("theirs")["run_path"]).read_bytes(), top_k=top_k)
-    assert check(made, top_k=top_k).passed
-    read(made, f"# made by hand\n#\n{TREC.replace(' them', ' them k1=0.9')}# end of the run\n", top_k=top_k)
-    assert check(made, top_k=top_k).passed
-    source = read(made, top_k=top_k)
-    source.write_bytes(gzip.compress(source.read_bytes()))
-    assert check(made, top_k=top_k).passed
-    change_rows(made.paths("theirs")["run_path"], lambda rows: [{**rows[0], "score": 8.5}, *rows[1:]])
-    finding = check(made, top_k=top_k)
-    assert not finding.passed
-    assert finding.expected.startswith("the rows of /")
-
-
-def test_the_spot_check_says_where_it_cannot_look(made: RunResults) -> None:
-    read(made).unlink()
-    with pytest.raises(NotHereError, match="is not here"):
-        check(made)
-    with pytest.raises(NotHereError, match=r"name theirs under custom\.systems"):
-        check(made, known=False)

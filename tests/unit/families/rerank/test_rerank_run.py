@@ -1,6 +1,5 @@
 """Pairs are scored once and kept, and the run is ranked by them; whatever the blocks."""
 
-import shutil
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -16,22 +15,16 @@ from beirflow.core.errors import DataError
 from beirflow.core.records import Job, assumed_in, read_json
 from beirflow.families.dense.settings import DenseSettings
 from beirflow.families.late_interaction.settings import LateSettings
-from beirflow.families.rerank.family import FAMILY
 from beirflow.families.rerank.rerank_run import rerank_run
 from beirflow.families.rerank.rerank_run import reranked as rerank_rows
-from beirflow.families.rerank.run_check import follows
 from beirflow.families.rerank.score_pairs import Scoring, score_pairs, texts_of
 from beirflow.families.rerank.scorers.cross_encoder import CrossEncoder
 from beirflow.families.rerank.scorers.dense_pairs import DensePairs
 from beirflow.families.rerank.scorers.late_pairs import LatePairs
 from beirflow.families.rerank.settings import RerankSettings
-from beirflow.families.rerank.spot_check import spot_checks
-from beirflow.families.spot_checks.spot_check import NotHereError
-from beirflow.families.system import System
 from beirflow.models.model_files import fetch_model
 from by_name import call
 from run_results import DATASET, RunResults, Scores, change_rows
-from spot_checked import planned
 from tiny_answers import save_tiny_monot5, save_tiny_qwen3
 from tiny_bert import save_tiny_bert
 from tiny_colbert import save_colbert
@@ -197,9 +190,6 @@ def test_language_models_add_pairs_too_and_another_instruction_scores_all_again(
         assert made.score() == (26, 0)
         made.change(depth=9)
         assert made.score() == (46, 26)
-        made.rank()
-        scores, *_, ranks = checks(made)
-        assert [check.run().passed for check in (scores, ranks)] == [True, True]
     judged.change(instruction="Find w3")
     assert judged.score() == (46, 0)
 
@@ -219,10 +209,6 @@ def test_a_system_that_encodes_scores_pairs_by_its_own_similarity(tmp_path: Path
         assert read_json(made.made.paths("crossed")["record_path"])["made"]["scorer_code"] == "5c0e"
         expected = scorer.scores([(QUERIES[query], DOCUMENTS[doc_id]) for query, doc_id, *_ in rows])
         np.testing.assert_allclose([score for *_, score, _ in rows], expected, rtol=2e-3)
-        scores, *_, ranks = checks(made)
-        found = [check.run() for check in (scores, ranks)]
-        assert [each.passed for each in found] == [True, True]
-    assert found[0].expected == "at most 1e-03 in float32"
 
 
 def test_another_similarity_scores_all_again(tmp_path: Path) -> None:
@@ -264,50 +250,6 @@ def test_pairs_of_other_documents_than_the_first_ones_are_refused(finished: Rera
     pairs = pa.concat_tables(map(pq.read_table, finished.pairs_paths()))
     with pytest.raises(DataError, match="its first documents are not those whose pairs were scored"):
         rerank_rows(finished.settings, run, pairs.slice(1), "a.parquet", 20)
-
-
-def checks(reranked: Reranked, known: bool = True, sample: int = 100) -> list[Any]:
-    system = System("crossed", FAMILY.name, reranked.settings)
-    subject = reranked.made.subject(system, 20, system if known else None, precision="float32")
-    return planned(spot_checks, follows)(subject, sample, np.random.default_rng(1))
-
-
-@pytest.mark.parametrize("below", ["drop", "keep"])
-def test_the_spot_check_scores_and_ranks_again(reranked: Reranked, below: Any) -> None:
-    reranked.change(below=below)
-    reranked.score()
-    reranked.rank()
-    scores, bits, cut, ranks = checks(reranked)
-    assert (scores.path, ranks.path) == ("pairs/crossed/small", "runs/crossed/small.parquet")
-    for check in (scores, ranks, bits, cut):
-        assert check.run().passed, check.run()
-    with pytest.raises(NotHereError, match="it is not known here where the model"):
-        checks(reranked, known=False)[0].run()
-    change_rows(reranked.made.paths("crossed")["run_path"], lambda rows: rows[:-1])
-    assert not ranks.run().passed
-    change_rows(reranked.pairs_paths()[1], lambda rows: [{**row, "score": row["score"] + 1e-4} for row in rows])
-    assert scores.run().passed
-    assert "block-1.parquet has other bits" in bits.run().found
-    change_rows(reranked.pairs_paths()[1], lambda rows: [{**row, "score": row["score"] + 0.1} for row in rows])
-    found = scores.run()
-    assert not found.passed
-    assert found.expected == "at most 1e-03 in float32"
-
-
-def test_one_pair_is_scored_again_whichever_chunk_has_it_and_blocks_of_an_earlier_run_are_left_alone(finished: Reranked) -> None:
-    """Fewer queries make fewer blocks; an audit of what was made rightly failed because of those of before."""
-    assert checks(finished, sample=1)[0].run().passed
-    left_over = Path(finished.pairs_paths()[0]).with_name("block-9.parquet")
-    shutil.copy(finished.pairs_paths()[1], left_over)
-    change_rows(str(left_over), lambda rows: [{**row, "score": row["score"] + 1} for row in rows])
-    assert [check.run().passed for check in checks(finished)] == [True] * 4
-
-
-def test_a_first_document_without_a_score_is_found(finished: Reranked) -> None:
-    change_rows(finished.pairs_paths()[0], lambda rows: rows[1:])
-    found = checks(finished)[-1].run()
-    assert not found.passed
-    assert found.expected == "the first 5 documents have scores, and no others"
 
 
 def test_a_first_stage_that_found_nothing_is_an_empty_run(reranked: Reranked) -> None:
