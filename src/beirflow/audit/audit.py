@@ -130,7 +130,7 @@ def _plan(
         ("chain", partial(check_leftovers, chain)),
         ("configuration", partial(check_configured, chain, auditor)),
         ("replay", lambda: check_replay(chain, stated(), sample)),
-        ("sample", lambda: check_samples(chain, stated().experiment, sample, seed)),
+        ("sample", lambda: check_samples(chain, stated(), sample, seed)),
         ("published scores", partial(check_published, chain, auditor)),
     ]
 

@@ -1,2 +1,510 @@
-def check_samples(*a):
-    return []
+"""A sample of every run, made again by the rules that made it, in scratch folders, and compared with what is stored.
+
+Of each corpus some queries and some documents are drawn. Twice, the drawn queries are represented and searched again:
+
+- in a *pool*, a small corpus of the drawn documents, those that are judged for the drawn queries, and the first ones of every run
+  for them, all of which are represented again, too: whatever stands in a run is scored again, beside its rivals;
+- in the whole corpus, in the stored representations of its documents, where these are here.
+
+What depends on more than a pool has, such as the statistics of a corpus or the run of another system, is taken from the results;
+other checks make that again. So are expansions, of which only those of the drawn documents are made again. No model is fetched:
+its record is taken from the results too, and each job compares it with the files that are here.
+"""
+
+import errno
+import math
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from beirflow.audit.chain import Chain
+from beirflow.audit.checks import NOT_CHECKED, PASSED, UNREADABLE, Check
+from beirflow.audit.configured import Stated
+from beirflow.audit.reading import part, read_columns
+from beirflow.audit.representations import distance, rows_of
+from beirflow.audit.scratch import Scratch, scratch
+from beirflow.config.main_measure import cutoff_of, main_measure
+from beirflow.core import kinds, layout
+from beirflow.core.digests import file_digest
+from beirflow.core.errors import BeirflowError, DataError
+from beirflow.core.patterns import Pattern
+from beirflow.core.progress import Progress
+from beirflow.core.records import RECORD_DIGEST, precisions_in, write_json
+from beirflow.data.corpus_files import EXCLUDED_ROWS, FOOTER, footer_digest
+from beirflow.data.prepare import excluded_rows_of
+from beirflow.data.sources.forms import EXCLUDED
+from beirflow.evaluation.measures import measure
+from beirflow.evaluation.paired_tests import confidence_interval
+from beirflow.ranking.run_file import RUN
+
+NAME = "samples are made again"
+POOL = "texts represented and searched again rank as in the runs"
+WHOLE = "queries searched again in the whole corpus rank as in the runs"
+TEXTS = "texts represented again are as stored"
+WRITTEN = "additions to documents made again are as stored"
+
+FIRST = 100  # documents of each run that are in a pool, for each drawn query
+PRECISIONS = ("float32", "float16", "bfloat16")  # the most precise one first
+SURE = 0.999  # level of the interval of the difference of the main measure, which must not lie above 0
+ROUNDING = 1e-9  # difference of two means that is none
+MOST_INDEXED = 20_000  # documents of which an index is built again; no stored one is opened, since faiss trusts it
+SAME_FOUND = 0.98  # least share of the hits of an index that another one finds: other processors round in other places
+OTHER_TEXTS = {"float32": 0.02}  # largest share of written texts that differ: a draw may fall between two roundings
+OTHERWISE = 0.5  # the same in any other precision
+
+
+def check_samples(chain: Chain, stated: Stated, sample: int, seed: int) -> Iterator[Check]:
+    """Make so many queries and documents of every corpus again; ``stated`` has the places of who audits."""
+    if not sample:
+        found = "the sample is 0; what models made of texts, and what searches found, is as stated"
+        yield Check(NAME, NOT_CHECKED, found, repair="snakemake --cores 2 --config 'command={audit: {sample: 100}}' -- audit")
+        return
+    random, by_corpus = np.random.default_rng(seed), dict[str, list[str]]()
+    for system, dataset in chain.runs:
+        by_corpus.setdefault(dataset, []).append(system)
+    with Progress("make samples again", 3 * len(chain.runs), "runs") as progress:
+        for dataset, systems in by_corpus.items():
+            try:
+                drawn = Drawn.of(chain, stated, dataset, systems, sample, random)
+                yield from _check_corpus(chain, stated, drawn, progress)
+            except UNREADABLE as error:
+                results = [(system, dataset) for system in systems]
+                yield chain.unreadable(NAME, layout.CORPUS(dataset=dataset), error, results)
+
+
+@dataclass
+class Drawn:
+    """What was drawn of a corpus."""
+
+    dataset: str
+    queries: pa.Table  # the drawn rows of ``queries.parquet``
+    qrels: pa.Table  # their judgements
+    documents: pa.Array  # ids of the drawn documents
+    every: pa.Array  # ids of all documents
+    pool: pa.Array  # ids of the documents of the pool, in the order of the corpus
+    runs: Mapping[str, pa.Table]  # by system, the hits of the drawn queries
+    first: int  # how many of the first documents of each run are in the pool
+
+    @classmethod
+    def of(
+        cls, chain: Chain, stated: Stated, dataset: str, systems: list[str], sample: int, random: np.random.Generator
+    ) -> "Drawn":
+        """Draw queries and documents, all where there are fewer."""
+
+        def read(pattern: Pattern, *columns: str, system: str = "") -> pa.Table:
+            path = pattern(dataset=dataset, system=system)
+            return read_columns(chain.file(path), path, columns or None)
+
+        def depth_of(name: str) -> int:
+            known = stated.experiment.systems.get(name)
+            return (known and stated.experiment.family(name).reads(known.settings).depth) or 0
+
+        def some(table: pa.Table) -> pa.Table:
+            return table.take(np.sort(random.choice(len(table), min(sample, len(table)), replace=False)))
+
+        every, queries = read(layout.DOCUMENTS, "doc_id"), some(read(layout.QUERIES))
+        documents = some(every)
+        of_drawn = pc.field("query_id").isin(pc.unique(queries["query_id"]))
+        qrels = read(layout.QRELS).filter(of_drawn)
+        runs = {system: read(layout.RUN, system=system).filter(of_drawn) for system in systems}
+        # What scores the first documents of another run again needs all of them.
+        first = max(FIRST, *(depth_of(name) for name in systems))
+        tables = [documents, qrels, *(run.filter(pc.field("rank") <= first) for run in runs.values())]
+        wanted = pc.unique(pa.concat_tables([each.select(["doc_id"]) for each in tables])["doc_id"])
+        ids = every["doc_id"].combine_chunks()
+        pool = ids.filter(pc.is_in(ids, value_set=wanted))
+        return cls(dataset, queries, qrels, documents["doc_id"].combine_chunks(), ids, pool, runs, first)
+
+
+def _check_corpus(chain: Chain, stated: Stated, drawn: Drawn, progress: Progress) -> Iterator[Check]:
+    """Check every run of a corpus, in one scratch folder after the other: Snakemake reads rules for one experiment at a time."""
+    for ids, kinds_of_checks in (
+        (drawn.pool, (Again.check_run, Again.check_texts)),
+        (None, (Again.check_run,)),
+        (drawn.documents, (Again.check_additions,)),
+    ):
+        with _again(chain, stated, drawn, ids) as again:
+            for system in drawn.runs:
+                for check in kinds_of_checks if system not in stated.unknown else ():
+                    yield from _guarded(chain, system, drawn.dataset, partial(check, again, system))
+                progress.advance(1)
+
+
+def _guarded(chain: Chain, system: str, dataset: str, check: Callable[[], Iterator[Check]]) -> list[Check]:
+    """Return checks of a run; where they cannot be made, the reason."""
+    result, checks = (system, dataset), list[Check]()
+    try:
+        with chain.limits.lifted():
+            checks.extend(check())
+    except BeirflowError as error:
+        checks.append(Check(NAME, NOT_CHECKED, f"{system} on {dataset}: {error}", results=(result,)))
+    except UNREADABLE as error:
+        checks.append(chain.unreadable(NAME, layout.RUN_RECORD(system=system, dataset=dataset), error, [result]))
+    return checks
+
+
+@contextmanager
+def _again(chain: Chain, stated: Stated, drawn: Drawn, ids: pa.Array | None) -> Iterator["Again"]:
+    """Give a scratch folder with the drawn queries, and with some documents as one chunk; None for the whole corpus."""
+    name, experiment = drawn.dataset, stated.experiment
+    config, datasets = dict(experiment.config), dict(experiment.datasets)
+    count = len(drawn.every if ids is None else ids)
+    alone: dict[str, Any] = {"shares_texts_with": None, "sample_documents": None, "sample_queries": None}
+    datasets[name] = replace(datasets[name], documents=count, queries=drawn.queries.num_rows, **alone)
+    if ids is not None:
+        config["chunk_documents"] = max(1, count)
+    records = (chain.records.get(layout.RUN_RECORD(system=system, dataset=dataset)) for system, dataset in chain.runs)
+    known = [config["precision"], stated.auditor.config["precision"]]
+    known += [precision for record in records if record for precision in precisions_in(record)]
+    exact = [precision for precision in PRECISIONS if precision in known]
+    config["precision"] = exact[0] if exact else "auto"
+    with scratch(replace(experiment, config=config, datasets=datasets)) as place:
+        again = Again(chain, stated, drawn, place, ids)
+        again.write_corpus()
+        yield again
+
+
+@dataclass
+class Again:
+    """A scratch folder in which runs of the drawn queries are made again."""
+
+    chain: Chain
+    stated: Stated
+    drawn: Drawn
+    place: Scratch
+    ids: pa.Array | None  # of the documents; None for the whole corpus
+    system: str = ""  # whose run is made
+    behind: dict[str, set[str]] = field(default_factory=dict)  # by path, what it is made from
+    compared: set[str] = field(default_factory=set)  # representations and additions that were compared
+
+    @property
+    def name(self) -> str:
+        """System and corpus, for a sentence."""
+        return f"{self.system} on {self.drawn.dataset}"
+
+    @cached_property
+    def corpus(self) -> dict[str, Any]:
+        """The stored record of the corpus."""
+        return self.chain.record(layout.CORPUS(dataset=self.drawn.dataset))
+
+    def write_corpus(self) -> None:
+        """Write documents, queries and their record."""
+        paths = [each(dataset=self.drawn.dataset) for each in (layout.DOCUMENTS, layout.QUERIES, layout.CORPUS)]
+        documents, queries, record = (self.place.folder / path for path in paths)
+        stored, table = self.chain.file(paths[0]), self.drawn.queries
+        if self.ids is None:
+            self.place.link(self.chain.folder, paths[:1])
+            digest = part(self.corpus, "outputs", paths[0], kind=str)
+        else:
+            queries.parent.mkdir(parents=True)
+            kept = pq.read_table(stored, filters=pc.field("doc_id").isin(self.ids))
+            pq.write_table(kept, documents, row_group_size=max(1, len(kept)), write_page_checksum=True, use_dictionary=False)
+            digest = file_digest(documents)
+        if EXCLUDED_ROWS in table.column_names and self.ids is not None:
+            rows = excluded_rows_of(table[EXCLUDED].combine_chunks(), self.ids.cast(pa.large_string()))
+            table = table.set_column(table.column_names.index(EXCLUDED_ROWS), EXCLUDED_ROWS, rows)
+        pq.write_table(table, queries, compression="zstd")
+        outputs = {paths[0]: digest, paths[1]: file_digest(queries)}
+        self._write(record, self.corpus, outputs=outputs, **{FOOTER: footer_digest(documents)})
+
+    def check_run(self, system: str) -> Iterator[Check]:
+        """Make the run of a system again, and compare it; nothing of one that is made from other runs or a file alone."""
+        self.system, path = system, layout.RUN(system=system, dataset=self.drawn.dataset)
+        inputs = self._inputs(path)
+        if all(name.startswith(("runs/", "corpora/")) for name in inputs):
+            return  # to make it again needs no sample
+        is_approximate = any(layout.INDEX.names_in(name) is not None for name in inputs)
+        if is_approximate and self.ids is None and len(self.drawn.every) > MOST_INDEXED:
+            raise DataError(f"an index of {len(self.drawn.every):,} documents is not built again, but up to {MOST_INDEXED:,}")
+        shutil.rmtree(self.place.folder / "runs", ignore_errors=True)  # others' runs are those that are stored
+        self._obtain(path)
+        again = pq.read_table(self.place.folder / path)
+        yield self._compare(path, again, is_approximate=is_approximate)
+
+    def _compare(self, path: str, again: pa.Table, *, is_approximate: bool) -> Check:
+        stored, top_k = self.drawn.runs[self.system], part(self.chain.manifest, "configuration", "top_k", kind=int)
+        hits = _side_by_side(stored, again, top_k)
+        if self.ids is not None:  # what stands behind the first documents may not be here
+            hits = hits[hits["rank"].isna() | (hits["rank"] <= self.drawn.first)]
+        lost = float(hits["score_again"].isna().sum() / max(1, hits["score"].notna().sum()))
+        if is_approximate:
+            hits = hits.dropna()
+        tolerance = self._tolerance
+        said = f"{self.name}: {len(self.drawn.queries)} queries, {len(hits)} hits"
+        found, problems = said, list[str]()
+        if len(hits):
+            worst = hits.iloc[int(hits["apart"].to_numpy().argmax())]
+            found += f" at most {worst['apart']:.1e} of the largest score apart"
+            if worst["apart"] > tolerance:
+                problems.append(f"document {worst['doc_id']!r} of the query {worst['query_id']!r} {_in_words(worst)}")
+        if is_approximate and self.ids is None and lost > 1 - SAME_FOUND:
+            problems.append(f"{lost:.1%} of the hits are not found again")
+        gain, sure = self._gain(stored, again)
+        problems += ["the stored mean is higher than chance allows"] if sure else []
+        found = "; ".join([found, *problems, *([gain] if gain else [])])
+        name, result = (POOL if self.ids is not None else WHOLE), ((self.system, self.drawn.dataset),)
+        if problems:
+            expected = f"scores at most {tolerance:.0e} apart, and no higher {self._measure}"
+            return self.chain.failed(name, path, found, expected, result)
+        return Check(name, PASSED, found, results=result)
+
+    @property
+    def _measure(self) -> str:
+        return main_measure(self.chain.manifest["configuration"])
+
+    def _gain(self, stored: pa.Table, again: pa.Table) -> tuple[str, bool]:
+        """Return by how much the stored run is better in words, and whether that is no chance."""
+        runs = (measure(run, self.drawn.qrels, [cutoff_of(self._measure)], ranked=True) for run in (stored, again))
+        first, second = (run.get(self._measure, pd.Series(dtype=float)).to_numpy() for run in runs)
+        known = np.isfinite(first) & np.isfinite(second)
+        if known.sum() < 2:
+            return "", False
+        first, second = first[known], second[known]
+        low, high = confidence_interval([first - second])
+        least = confidence_interval([first - second], SURE)[0]
+        words = f"{self._measure} {first.mean():.4f}, again {second.mean():.4f}, difference {low:+.4f} to {high:+.4f} (95 %)"
+        return words, bool(least > ROUNDING)
+
+    @property
+    def _precision(self) -> str:
+        """The least precise one of those that made the run; empty where no model did."""
+        made = precisions_in(self.chain.record(layout.RUN_RECORD(system=self.system, dataset=self.drawn.dataset)))
+        return max(made, key=lambda each: PRECISIONS.index(each) if each in PRECISIONS else len(PRECISIONS), default="")
+
+    @property
+    def _tolerance(self) -> float:
+        experiment = self.stated.experiment
+        settings = experiment.systems[self.system].settings
+        return experiment.family(self.system).tolerance(settings, self._precision) if self._precision else 0.0
+
+    def check_texts(self, system: str) -> Iterator[Check]:
+        """Compare the representations from which the run of a system was made, those of the drawn documents and queries."""
+        for path in sorted(self._behind(layout.RUN(system=system, dataset=self.drawn.dataset))):
+            file = self.place.folder / path
+            is_own = file.suffix in (".npy", ".arrow") and not path.startswith(layout.CANDIDATES.folder()) and file.is_file()
+            if is_own and not file.is_symlink() and path not in self.compared:
+                self.compared.add(path)
+                yield self._compare_texts(path, _pattern_of(path))
+
+    def _compare_texts(self, path: str, pattern: Pattern) -> Check:
+        """Compare the rows of the drawn texts in a file that was made again with those that are stored."""
+        if _is_chunked(path):
+            ids, every, here = self.drawn.documents, self.drawn.every, self.drawn.pool
+            paths = [_with_chunk(pattern, path, chunk) for chunk in range(part(self.corpus, "chunks", kind=int))]
+            with pq.ParquetFile(self.chain.file(layout.DOCUMENTS(dataset=self.drawn.dataset))) as file:
+                sizes = [file.metadata.row_group(chunk).num_rows for chunk in range(file.metadata.num_row_groups)]
+        else:
+            ids = here = self.drawn.queries["query_id"].combine_chunks()
+            name = layout.QUERIES(dataset=self.drawn.dataset)
+            every = read_columns(self.chain.file(name), name, ["query_id"])["query_id"].combine_chunks()
+            paths, sizes = [path], [len(every)]
+        files = [self._stored(name) for name in paths]
+        rows = pc.index_in(ids, value_set=every).to_numpy().astype(np.int64)
+        again = rows_of(self.place.folder / path, pc.index_in(ids, value_set=here).to_numpy().astype(np.int64))
+        stored: list[Any] = [None] * len(rows)
+        for chunk, (file, start) in enumerate(zip(files, np.cumsum([0, *sizes[:-1]]), strict=True)):
+            inside = np.flatnonzero((rows >= start) & (rows < start + sizes[chunk]))
+            for place, row in zip(inside.tolist(), rows_of(file, rows[inside] - start) if len(inside) else (), strict=True):
+                stored[place] = row
+        apart = np.array([distance(*both) for both in zip(stored, again, strict=True)])
+        return self._judged(TEXTS, paths, ids, apart, self._tolerance)
+
+    def _judged(self, name: str, paths: list[str], ids: pa.Array, apart: np.ndarray, most: float) -> Check:
+        """Return the check that no distance of a text is larger than it may be."""
+        kind = f"{len(ids)} rows of {paths[0]} and its like" if len(paths) > 1 else f"{len(ids)} rows of {paths[0]}"
+        found = f"{self.name}: {kind}, at most {apart.max(initial=0.0):.1e} of their length apart"
+        if apart.max(initial=0.0) <= most:
+            return Check(name, PASSED, found, f"at most {most:.0e}", drawn=(len(ids), len(self.drawn.every)))
+        found += f", those of {ids[int(np.argmax(apart))].as_py()!r}"
+        return self.chain.failed(name, paths[0], found, f"at most {most:.0e}")
+
+    def check_additions(self, system: str) -> Iterator[Check]:
+        """Let a model make again what was added to the drawn documents of a system, and compare it."""
+        self.system = system
+        for path in sorted(self._behind(layout.RUN(system=system, dataset=self.drawn.dataset))):
+            if layout.EXPANSION.names_in(path) is None or path in self.compared or not self.place.job(path).computes:
+                continue
+            self.compared.add(path)
+            self._obtain(path, is_written=True)
+            again, stored = pq.read_table(self.place.folder / path), self._additions(path)
+            ids, texts = again["doc_id"].combine_chunks(), "weights" not in again.column_names
+            # Of some documents nothing was to be made, which others were depends on all of them.
+            pairs = [_entries(before, after) for before, after in zip(stored.to_pylist(), again.to_pylist(), strict=True)]
+            apart = np.array([distance(*pair) if len(pair[0][0]) or not texts else 0.0 for pair in pairs])
+            tolerance = self._tolerance
+            if texts:  # of which each that is another counts twice in the square of the distance
+                apart, tolerance = np.array([np.mean(apart**2) / 2]), OTHER_TEXTS.get(self._precision, OTHERWISE)
+            yield self._judged(WRITTEN, [path], ids, apart, tolerance)
+
+    def _inputs(self, path: str) -> list[str]:
+        job = self.place.job(path)
+        if job is None:
+            raise DataError(f"no rule here makes {path}")
+        return self.place.inputs(job)
+
+    def _behind(self, path: str) -> set[str]:
+        """Return what a file of this corpus is made from, the files behind that included, without runs of other systems."""
+        if path not in self.behind:
+            inputs = self._inputs(path)
+            own = [name for name in inputs if not name.startswith(("corpora/", "runs/")) and "dataset" in _names(name)]
+            self.behind[path] = {*inputs, *(each for name in own for each in self._behind(name))}
+        return self.behind[path]
+
+    def _obtain(self, path: str, *, is_written: bool = False) -> None:
+        """Make a file, and what it is made from; or take it from the results if more decides over it than is here."""
+        if (self.place.folder / path).exists():
+            return
+        kind = _pattern_of(path)
+        names = kind.names_in(path) or {}
+        if kind in (layout.RUN, layout.RUN_RECORD) and names["system"] != self.system:
+            self._take(layout.RUN(**names), self._hits(names["system"]))
+        elif "dataset" not in names or (self.ids is None and not self._depends(path)):
+            self._link(path, is_whole=True)
+        elif kind in (layout.EXPANSION, layout.EXPANSION_RECORD) and not is_written:
+            self._take(layout.EXPANSION(**names), self._additions(path))
+        elif self.ids is not None and self._sums_up(path):
+            self._link(path, is_whole=False)
+        else:
+            for name in self._inputs(path):
+                self._obtain(name)
+            job = self.place.job(path)
+            if job.computes and not self._is_known(dict(job.wildcards.items())):
+                raise DataError(f"it is not known here where the model is that makes {path}; name it under custom.systems")
+            self.place.run(job)
+
+    def _is_known(self, names: Mapping[str, str]) -> bool:
+        """Test whether the model of a system or of an expansion is one of the person who audits."""
+        if "system" in names:
+            return names["system"] in self.stated.known
+        experiment = self.stated.experiment
+        return any(names["expansion"] in experiment.expansions.of_system(system) for system in self.stated.known)
+
+    def _sums_up(self, path: str) -> bool:
+        """Test whether a file is made from all chunks of a corpus, and is no index and no run."""
+        if _is_chunked(path) or _pattern_of(path) in (layout.INDEX, layout.INDEX_RECORD, layout.RUN, layout.RUN_RECORD):
+            return False
+        return any(map(_is_chunked, self._inputs(path)))
+
+    def _depends(self, path: str) -> bool:
+        """Test whether a file depends on the queries; of an index say so, since a stored one is not opened."""
+        if _pattern_of(path) in (layout.INDEX, layout.INDEX_RECORD):
+            return True
+        return layout.QUERIES(dataset=self.drawn.dataset) in self._behind(path)
+
+    def _stored(self, path: str) -> Path:
+        """Return a stored file that can be read."""
+        return self.chain.file(path)
+
+    def _link(self, path: str, *, is_whole: bool) -> None:
+        """Take what a job made from the results; unless documents are all here, its record then names those that are."""
+        job = None if is_whole and "dataset" not in (_pattern_of(path).names_in(path) or {}) else self.place.job(path)
+        outputs = [path] if job is None else self.place.outputs(job)
+        files = [name for name in self.chain.listing.files if any(f"{name}/".startswith(f"{each}/") for each in outputs)]
+        if not files:
+            raise FileNotFoundError(errno.ENOENT, "is missing", path)
+        for name in files:
+            self._stored(name)
+        self.place.link(self.chain.folder, files if is_whole else [name for name in files if name not in self.chain.records])
+        for name in files if not is_whole else ():
+            if record := self.chain.records.get(name):
+                self._write(self.place.folder / name, record, outputs={})
+
+    def _take(self, path: str, rows: pa.Table) -> None:
+        """Write some rows of a stored table, and a record that says so."""
+        file, stored = self.place.folder / path, layout.record_of(_with_chunk(_pattern_of(path), path, 0)).as_posix()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(rows, file, compression="zstd", write_page_checksum=True)
+        record = self.chain.record(stored)
+        counted = {"rows": rows.num_rows} if "rows" in record else {}
+        self._write(layout.record_of(file), record, outputs={path: file_digest(file)}, **counted)
+
+    def _write(self, file: Path, record: Mapping[str, Any], *, outputs: Mapping[str, str], **facts: Any) -> None:
+        """Write a record that names the files as they are here, of those that are here."""
+        inputs, stored = ({name: self.place.folder / name for name in record[key]} for key in ("inputs", "outputs"))
+        here = {name: file_digest(path) for name, path in inputs.items() if path.is_file()}
+        own = outputs or {name: file_digest(path) for name, path in stored.items()}
+        said = {key: value for key, value in record.items() if key != RECORD_DIGEST}
+        write_json(file, {**said, **facts, "inputs": here, "outputs": dict(own)})
+
+    def _hits(self, system: str) -> pa.Table:
+        """Return the hits of a run of another system that are here, with their ranks here."""
+        if (run := self.drawn.runs.get(system)) is None:
+            raise DataError(f"there is no run of {system}")
+        if self.ids is None:
+            return run
+        here = run.filter(pc.is_in(run["doc_id"], value_set=self.ids)).to_pandas()
+        here["rank"] = (here.groupby("query_id", sort=False).cumcount() + 1).astype(np.int32)
+        return pa.Table.from_pandas(here, RUN, preserve_index=False)
+
+    def _additions(self, path: str) -> pa.Table:
+        """Return what is stored as added to the documents that are here."""
+        chunks = range(part(self.corpus, "chunks", kind=int))
+        names = [_with_chunk(layout.EXPANSION, layout.EXPANSION(**_names(path)), chunk) for chunk in chunks]
+        table = pa.concat_tables([read_columns(self._stored(name), name) for name in names])
+        return table.take(pc.index_in(self.ids, value_set=table["doc_id"].combine_chunks()))
+
+
+def _names(path: str) -> dict[str, str]:
+    return _pattern_of(path).names_in(path) or {}
+
+
+def _pattern_of(path: str) -> Pattern:
+    """Return the pattern of a path of results."""
+    found = next((each for each in kinds.PATTERNS if each.names_in(path) is not None), None)
+    if found is None:
+        raise DataError(f"{path} is no file that beirflow writes")
+    return found
+
+
+def _is_chunked(path: str) -> bool:
+    return "chunk" in _names(path)
+
+
+def _with_chunk(pattern: Pattern, path: str, chunk: int) -> str:
+    names: dict[str, Any] = {**(pattern.names_in(path) or {}), "chunk": chunk}
+    return pattern(**names)
+
+
+def _entries(*rows: Mapping[str, Any]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return what is added to a document in several versions: texts or words, and how often or with which weight."""
+    found = []
+    for row in rows:
+        columns = [value for key, value in row.items() if key != "doc_id"]
+        keys, values = columns if len(columns) == 2 else (columns[0], np.ones(len(columns[0])))
+        found.append((np.array(keys, object), np.array(values, np.float64)))
+    return found
+
+
+def _side_by_side(stored: pa.Table, again: pa.Table, top_k: int) -> pd.DataFrame:
+    """Return the hits of two runs of the same queries, with how far their scores are apart, over the largest score of the query.
+
+    A hit that one of them lacks is as far as it is above the last one there; infinitely far if there was room for it.
+    """
+    runs = [run.to_pandas() for run in (stored, again)]
+    hits = runs[0].merge(runs[1], how="outer", on=["query_id", "doc_id"], suffixes=("", "_again"))
+    by_query = [run.groupby("query_id")["score"] for run in runs]
+    least = [scores.min().where(scores.size() >= top_k, -np.inf) for scores in by_query]
+    (last, last_again) = (hits["query_id"].map(each).fillna(-np.inf) for each in least)
+    scale = hits[["score", "score_again"]].abs().max(axis=1).groupby(hits["query_id"]).transform("max").clip(lower=1e-30)
+    apart = (hits["score"] - hits["score_again"]).abs()
+    beyond = (hits["score"] - last_again).where(hits["score_again"].isna(), hits["score_again"] - last).clip(lower=0)
+    return hits.assign(apart=apart.fillna(beyond) / scale)
+
+
+def _in_words(hit: pd.Series) -> str:
+    """Say how a hit differs."""
+    if math.isnan(hit["score_again"]):
+        return f"has the score {hit['score']:.6g} and is not found again"
+    if math.isnan(hit["score"]):
+        return f"is left out, and has the score {hit['score_again']:.6g} again"
+    return f"has the score {hit['score']:.6g}, and {hit['score_again']:.6g} again"

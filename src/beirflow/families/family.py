@@ -81,6 +81,10 @@ class Family:
     direct: bool = False  # its rules write runs, not candidates that are merged
     own_candidates: bool = False  # its systems can rank only the candidates of each query, where a dataset states these
 
+    # By precision, how far what a model makes again may be from what it made: the length of the difference of two representations
+    # over that of one, or of two scores of a query over the largest.
+    within: ClassVar[Mapping[str, float]] = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1, "int8": 4e-1, "unknown": 1e-1}
+
     # Attributes of its settings.
     by_dataset: bool = False  # ``for_dataset``, since they differ between datasets
     has_card: bool = False  # ``said``, names of the settings of an encoder that the configuration states; None without a card
@@ -168,6 +172,10 @@ class Family:
         computes = self.model_record(settings) is not None or self.added(settings) is not None
         more = {"top_k": config["top_k"]} | ({"precision": config["precision"]} if computes else {})
         return settings_in_record(settings, corpus, **more, **({"main_measure": measure} if self.tuned_on(settings) else {}))
+
+    def tolerance(self, settings: Any, precision: str) -> float:
+        """Return how far what a system makes again may be from what it made in a precision, as ``within`` has it."""
+        return self.within.get(precision, self.within["unknown"])
 
     def scorer(self, settings: Any) -> dict[str, Any]:
         """Return the settings of a reranker that scores pairs with the model of a system; empty if it cannot score pairs."""

@@ -1,0 +1,80 @@
+"""Rows of stored representations, whatever their kind, and how far two of them are apart."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from beirflow.core.verified import reading
+
+Row = tuple[np.ndarray | None, np.ndarray]
+"""What represents a text: keys, such as terms, or None for vectors; and values, float64."""
+
+
+def rows_of(path: Path, rows: np.ndarray) -> list[Row]:
+    """Read some rows of a file of vectors, of token vectors, of the weights of queries, or of postings."""
+    if path.suffix == ".npy":
+        vectors = np.load(path, mmap_mode="r", allow_pickle=False)
+        return [(None, np.array(vectors[row], np.float64)) for row in rows.tolist()]
+    keys: dict[int, list[np.ndarray]] = {row: [] for row in rows.tolist()}
+    values: dict[int, list[np.ndarray]] = {row: [] for row in rows.tolist()}
+
+    def add(row: int, key: Any, value: Any) -> None:
+        if row in keys:
+            keys[row].append(np.asarray(key))
+            values[row].append(np.asarray(value, np.float64).ravel())
+
+    terms = frequencies = np.zeros(0, np.int64)
+    first = posting = 0  # of the documents and of the postings that have been read
+    for columns in _batches(path):
+        if "vectors" in columns:
+            texts = np.split(columns["vectors"].reshape(-1, int(columns["dim"][0])), np.cumsum(columns["counts"])[:-1])
+            for row, text in zip(columns["rows"].tolist(), columns["text"].tolist(), strict=True):
+                add(row, np.arange(texts[text].size), texts[text])
+            continue
+        if "rows" not in columns:
+            bounds = np.concatenate([[0], np.cumsum(columns["counts"])])
+            for row in keys:
+                add(row, *(columns[name][bounds[row] : bounds[row + 1]] for name in ("terms", "weights")))
+            continue
+        if len(columns["terms"]) or "documents" in columns:
+            terms, frequencies, posting = columns["terms"], columns["frequencies"], 0
+        documents = np.cumsum(columns["rows"], dtype=columns["rows"].dtype).astype(np.int64) + first
+        of_posting = np.repeat(terms, frequencies)[posting : posting + len(documents)]
+        posting += len(documents)
+        here = np.flatnonzero(np.isin(documents, rows))
+        counted = [name for name in ("weights", "title_counts", "text_counts") if name in columns]
+        for place in here.tolist():
+            row = int(documents[place])
+            add(row, [f"{name} {of_posting[place]}" for name in counted], [columns[name][place] for name in counted])
+        for name in ("title_lengths", "text_lengths", "title_filled", "text_filled"):
+            for row in rows.tolist() if len(columns.get(name, ())) else ():
+                add(row, [name], columns[name][[row]])
+        first += int(columns["documents"][0]) if "documents" in columns else 0
+    return [(np.concatenate([[], *keys[row]]), np.concatenate([[], *values[row]])) for row in rows.tolist()]
+
+
+def _batches(path: Path) -> Any:
+    """Yield the columns of each batch, by name, as arrays."""
+    if not path.stat().st_size:  # of a chunk without documents
+        return
+    with reading(path), pa.memory_map(str(path)) as source:
+        reader = pa.ipc.open_file(source)
+        for number in range(reader.num_record_batches):
+            batch = reader.get_batch(number)
+            batch.validate(full=True)
+            flat = {name: batch[name].flatten() for name in batch.schema.names}
+            yield {name: values.to_numpy(zero_copy_only=False) for name, values in flat.items()}
+
+
+def distance(stored: Row, again: Row) -> float:
+    """Return the length of the difference of what represents a text, over that of what is stored."""
+    (keys, values), (others, found) = stored, again
+    if keys is not None and others is not None:
+        every, place = np.unique(np.concatenate([keys, others]).astype(str), return_inverse=True)
+        values = np.bincount(place[: len(keys)], values, len(every))
+        found = np.bincount(place[len(keys) :], found, len(every))
+    if values.shape != found.shape:
+        return float("inf")
+    return float(np.linalg.norm(found - values) / max(float(np.linalg.norm(values)), 1e-30)) if len(values) else 0.0
