@@ -129,7 +129,7 @@ def _plan(
         ("chain", partial(check_digests, chain)),
         ("chain", partial(check_leftovers, chain)),
         ("configuration", partial(check_configured, chain, auditor)),
-        ("replay", lambda: check_replay(chain, stated(), sample)),
+        ("replay", lambda: check_replay(chain, stated())),
         ("sample", lambda: check_samples(chain, stated(), sample, seed)),
         ("published scores", partial(check_published, chain, auditor)),
     ]

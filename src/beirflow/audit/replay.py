@@ -44,12 +44,12 @@ NOT_MADE_AGAIN = (
 )
 """Files that a model, a clock, people or minutes of drawing make."""
 
-OF_TEXTS = tuple(pattern for pattern in kinds.CHUNKS_OF_REPRESENTATIONS if pattern != layout.INDEX)
+OF_TEXTS = kinds.CHUNKS_OF_REPRESENTATIONS
 """Files that are made of the texts of a whole chunk, of which the sample makes some again."""
 
 
-def check_replay(chain: Chain, stated: Stated, sample: int) -> Iterator[Check]:
-    """Make files again from the stored ones, and compare; indexes of whole corpora only if a ``sample`` is asked for.
+def check_replay(chain: Chain, stated: Stated) -> Iterator[Check]:
+    """Make files again from the stored ones, and compare.
 
     Files of pages that are of earlier results are left out.
     """
@@ -58,7 +58,7 @@ def check_replay(chain: Chain, stated: Stated, sample: int) -> Iterator[Check]:
         place = stack.enter_context(scratch(_configured(chain, stated.experiment)))
         place.link(chain.folder, (path for path in _linked(chain) if path not in chain.earlier))
         yield from check_plan(chain, stated, place)
-        replay = Replay(chain, stated, place, whole=bool(sample))
+        replay = Replay(chain, stated, place)
         paths = _compared_files(chain)
         progress = stack.enter_context(Progress("replay", len(paths), "files"))
         for path in paths:
@@ -118,8 +118,8 @@ def stated_keys(chain: Chain) -> dict[str, Any]:
 class Replay:
     """Jobs that run again in a scratch folder with links to the stored files, each once."""
 
-    def __init__(self, chain: Chain, stated: Stated, place: Scratch, *, whole: bool) -> None:
-        self._chain, self._stated, self._place, self._whole = chain, stated, place, whole
+    def __init__(self, chain: Chain, stated: Stated, place: Scratch) -> None:
+        self._chain, self._stated, self._place = chain, stated, place
         self._made = place.folder.with_name("made")
         self._done: dict[tuple[str, ...], Exception | None] = {}
         self._failed: set[tuple[str, ...]] = set()  # outputs of jobs of which it was said that they could not run
@@ -162,9 +162,9 @@ class Replay:
         if job is None or job.computes:
             return None
         inputs, outputs = self._place.inputs(job), self._place.outputs(job)
-        if any(each.names_in(name) is not None for name in outputs for each in OF_TEXTS):
-            return None
-        if not self._whole and any(layout.INDEX.names_in(name) is not None for name in (*inputs, *outputs)):
+        if any(each.names_in(name) is not None for name in outputs for each in OF_TEXTS) or any(
+            map(layout.INDEX.names_in, inputs)
+        ):
             return None
         missing = [name for name in inputs if not (self._place.folder / name).exists()]
         return None if any(each.names_in(name) is not None for name in missing for each in CANDIDATES) else job
