@@ -38,8 +38,8 @@ class DenseFamily(Family):
     assumed_size = f"vectors of {DIMENSIONS} dimensions"
 
     def tolerance(self, settings: DenseSettings, precision: str) -> float:
-        """Return the same, where vectors are compressed at least the step of their values."""
-        return max(super().tolerance(settings, precision), STEPS.get(settings.vectors, 0.0))
+        """Return the same, and the step of the values of compressed vectors."""
+        return super().tolerance(settings, precision) + STEPS.get(settings.vectors, 0.0)
 
     def problem(self, settings: DenseSettings) -> Setting | None:
         """Return why the model of a system cannot be used, or made."""

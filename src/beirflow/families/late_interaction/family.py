@@ -33,8 +33,8 @@ class LateFamily(Family):
     assumed_size = f"token vectors of {DIMENSIONS} dimensions"
 
     def tolerance(self, settings: LateSettings, precision: str) -> float:
-        """Return the same, where like vectors become one more: others may, if two are as near as two others."""
-        return max(super().tolerance(settings, precision), 0.2 if settings.pool_factor else 0.0)
+        """Return the same, and room for other vectors that become one, where two are as near as two others."""
+        return super().tolerance(settings, precision) + (0.2 if settings.pool_factor else 0.0)
 
     def problem(self, settings: LateSettings) -> Setting | None:
         """Return why the model of a system cannot be used."""

@@ -29,8 +29,8 @@ class SparseFamily(Family):
     assumed_size = f"weights of {DOCUMENT_BYTES:,.0f} bytes a document"
 
     def tolerance(self, settings: SparseSettings, precision: str) -> float:
-        """Return the same, where weights are integers at least the step of one."""
-        return max(super().tolerance(settings, precision), 0.0 if settings.quantize == "none" else 2e-2)
+        """Return the same, and the step of weights that are integers."""
+        return super().tolerance(settings, precision) + (0.0 if settings.quantize == "none" else 2e-2)
 
     def problem(self, settings: SparseSettings) -> Setting | None:
         """Return why the system cannot run: contradictory settings or a missing model; None if it can."""
