@@ -99,6 +99,6 @@ def test_a_rule_file_names_no_family_but_its_own() -> None:
 
 def test_chunks_of_every_family_are_known_to_be_representations() -> None:
     for family in FAMILIES.values():
-        chunks = {output for record in family.records for output in record.outputs if "{chunk}" in output}
+        chunks = {pattern for pattern in family.representations if "{chunk}" in pattern}
         assert chunks <= set(CHUNKS_OF_REPRESENTATIONS), family.name
         assert all(chunk.startswith(REPRESENTATIONS) for chunk in chunks), family.name

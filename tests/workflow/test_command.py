@@ -73,10 +73,9 @@ def test_an_audit_in_an_empty_folder_ends_with_its_verdict(finished_lexical: Wor
     results, mine = finished_lexical.result(""), tmp_path / "mine"
     mine.mkdir()
     before = files(results)
-    status, output = beirflow(mine, "audit", str(results), "--sample", "3", "--fact", "seconds/index")
+    status, output = beirflow(mine, "audit", str(results), "--sample", "3")
     assert status == 0, output
     assert f"The audit of {results} passed" in output
-    assert "seconds/index in runs/" in output
     assert files(results) == before
     summary = results / "summary.csv"
     summary.write_text(re.sub(r"0\.\d+", "0.999", summary.read_text(), count=1))
@@ -93,8 +92,6 @@ def test_an_audit_in_an_empty_folder_ends_with_its_verdict(finished_lexical: Wor
     assert {path.name for path in (mine / "page").iterdir()} == {"audit.html", "audit.json", "logs"}
     status, output = beirflow(mine, "audit", str(results), "-o", str(results / "page"))
     assert (status, "which is only read" in output, (results / "page").exists()) == (1, True, False)
-    status, output = beirflow(mine, "audit", str(results), "--fact", "no such fact")  # no verdict, but an error
-    assert (status, "failed: audit the results" in output) == (1, True)
 
 
 def test_two_folders_that_do_not_agree_end_with_the_comparison(finished_lexical: Workflow, tmp_path: Path) -> None:

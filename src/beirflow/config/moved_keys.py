@@ -13,7 +13,6 @@ from beirflow.data.catalogue.schema import Problems, typed_below
 MOVED = {
     "audit_folder": ("audit", "folder", ""),
     "audit_sample": ("audit", "sample", "--sample"),
-    "fact": ("audit", "fact", "--fact"),
     "manifest_sha256": ("audit", "manifest_sha256", "--manifest-sha256"),
     "manifest_signature": ("audit", "manifest_signature", "--signature"),
     "allowed_signers": ("audit", "allowed_signers", "--allowed-signers"),

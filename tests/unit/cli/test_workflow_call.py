@@ -110,8 +110,8 @@ def test_snakemake_gets_configuration_options_and_targets(words: str, line: list
     [
         ("audit {one}", {"command": {"audit": {"folder": "{one}"}}}),
         (
-            "audit {one} --sample 5 --fact seconds/index --manifest-sha256 ab",
-            {"command": {"audit": {"folder": "{one}", "sample": 5, "fact": "seconds/index", "manifest_sha256": "ab"}}},
+            "audit {one} --sample 5 --manifest-sha256 ab",
+            {"command": {"audit": {"folder": "{one}", "sample": 5, "manifest_sha256": "ab"}}},
         ),
         (
             "audit ../one --signature my.yaml --allowed-signers more.yaml",

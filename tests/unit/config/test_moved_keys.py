@@ -22,7 +22,6 @@ NOW = "remove this key: it is an option of a command now, beirflow"
 REFUSED: list[tuple[str, Any, str, str]] = [
     ("audit_folder", "/copy of/results", "audit '/copy of/results'", "{audit: {folder: /copy of/results}}"),
     ("audit_sample", 100, "audit results --sample 100", "{audit: {sample: 100}}"),
-    ("fact", "seconds/index", "audit results --fact seconds/index", "{audit: {fact: seconds/index}}"),
     ("manifest_sha256", DIGEST, f"audit results --manifest-sha256 {DIGEST}", f"{{audit: {{manifest_sha256: {DIGEST}}}}}"),
     ("manifest_signature", "m.json.sig", "audit results --signature m.json.sig", "{audit: {manifest_signature: m.json.sig}}"),
     ("allowed_signers", "signers", "audit results --allowed-signers signers", "{audit: {allowed_signers: signers}}"),
@@ -54,7 +53,8 @@ def test_no_other_key_is_one_of_these_and_each_is_an_option_of_the_schema() -> N
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "found"), [("audit_sample", 0, "0"), ("fact", None, "nothing"), ("folders", [], "[]"), ("of", "", "''")]
+    ("key", "value", "found"),
+    [("audit_sample", 0, "0"), ("manifest_sha256", None, "nothing"), ("folders", [], "[]"), ("of", "", "''")],
 )
 def test_a_key_without_a_value_is_to_be_removed(key: str, value: Any, found: str) -> None:
     command, _, option = MOVED[key]
@@ -127,7 +127,7 @@ def test_a_moved_key_is_found_in_its_file_and_hides_no_other_problem(tmp_path: P
         ({"audit": {"sample": -1}}, "command.audit.sample: found -1; expected at least 0"),
         (
             {"audit": {"samples": 1}},
-            "command.audit.samples: found 'samples'; no such key here, allowed are folder, output, sample, fact,",
+            "command.audit.samples: found 'samples'; no such key here, allowed are folder, output, sample,",
         ),
         ({"audit": {"folder": "a\nb"}}, "command.audit.folder: found 'a\\nb'; "),
         (

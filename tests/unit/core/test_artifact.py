@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 import steps
@@ -96,9 +95,3 @@ def test_a_step_is_called_as_its_function(numbers: Numbers) -> None:
     assert (add.name, add.makes, add.stage, add.same) == ("add", Numbers, "add", ("language",))
     made = add(numbers, more="4")
     assert (made.content, made.facts) == ("1 2 4", {"counts": {"more": 1}})
-
-
-def test_contents_are_apart_unless_they_are_equal() -> None:
-    one, other = pa.table({"a": [1, 2]}), pa.table({"a": [1, 3]})
-    assert Artifact.distance(one, pa.table({"a": [1, 2]})) == 0
-    assert Artifact.distance(one, other) == float("inf")

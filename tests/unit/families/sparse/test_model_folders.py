@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from beirflow.core.digests import file_digest
 from beirflow.core.errors import ModelError
 from beirflow.core.records import Job, read_json
-from beirflow.families.sparse.model_folders import digests_of, fetch_sparse_model, local_files, model_folders, model_problem
+from beirflow.families.sparse.model_folders import fetch_sparse_model, local_files, model_folders, model_problem
 from beirflow.families.sparse.settings import SparseSettings
 from tiny_sparse import save_masked_lm
 
@@ -48,7 +49,7 @@ def test_the_record_has_the_digests_and_other_weights_are_refused(tmp_path: Path
     settings = SparseSettings("s", model=str(folder))
     path = tmp_path / "results/models/s.json"
     fetch_sparse_model(settings=settings, output_path=str(path), job=Job(tmp_path / "results"))
-    assert read_json(path)["files"] == digests_of(settings)
+    assert read_json(path)["files"] == {file.name: file_digest(file) for file in local_files(settings)}
     other = SparseSettings("s", model=str(folder), weights_sha256="0" * 64)
     with pytest.raises(ModelError, match="these are other weights"):
         fetch_sparse_model(settings=other, output_path=str(tmp_path / "x.json"), job=Job(tmp_path))
