@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from beirflow.audit.facts.outside import SOURCES
 from huggingface_hub import hf_hub_download
 from sentence_transformers import SentenceTransformer, models
 
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, Check
+from beirflow.audit.replay import SOURCES
 from beirflow.config.load import load_experiment
 from beirflow.core import layout
 from beirflow.core.digests import file_digest
