@@ -77,7 +77,7 @@ def test_labelled_documents_are_compared_with_their_file(tmp_path: Path, labelle
     assert (forger.noticed(), of_source(forger.checks())) == ([], {PASSED})
     path = Path(labelled["custom"]["datasets"]["own"]["path"])
     path.write_text(path.read_text().replace('"good"', '"bad"', 1))
-    assert of_source(forger.checks()) == {FAILED}
+    assert FAILED in of_source(forger.checks())
     labelled["custom"]["datasets"]["own"]["labels"] = {"good": 2, "bad": 0}
     assert any("labels of own" in check.found for check in forger_of(tmp_path, labelled).failed())
 
