@@ -6,8 +6,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 import steps
 from beirflow import SNAKEFILE
 from beirflow.audit.scratch import Scratch
@@ -15,11 +13,9 @@ from beirflow.config.asked import corpus_of
 from beirflow.config.experiment import Experiment
 from beirflow.config.load import load_experiment
 from beirflow.core import layout
-from beirflow.core.digests import file_digest
 from beirflow.core.patterns import Pattern
-from beirflow.core.records import Job, read_json, write_json, write_record
+from beirflow.core.records import Job
 from beirflow.evaluation.evaluate import average_forums, evaluate_run
-from beirflow.evaluation.summary import summarize
 from beirflow.extensions.paper import layout as paper
 from beirflow.extensions.paper import registry as of_paper
 from beirflow.report.registry import FIGURES
@@ -150,54 +146,6 @@ def average(results: Path, experiment: Experiment, system: str, row: str) -> Non
         system=system,
         dataset=row,
     )
-
-
-def add_invented_family(results: Path, experiment: Experiment) -> None:
-    """A system ``words`` of a family that no code knows: its records are all that there is of it."""
-    for name in experiment.chosen_datasets:
-        _invent(results, experiment, name)
-    for row in experiment.rows_of_forums:
-        if row in experiment.chosen_rows:
-            average(results, experiment, "words", row)
-    manifest = read_json(results / "manifest.json")
-    manifest["systems"]["words"] = {"name": "words", "family": "invented", "settings": {"stemmer": None}, "trained_on": {}}
-    manifest["configuration"]["systems"].append("words")
-    means = {f"metrics/words/{row}.json": results / f"metrics/words/{row}.json" for row in experiment.chosen_rows}
-    manifest["inputs"] |= {path: file_digest(file) for path, file in means.items()}
-    paths, summary = [str(results / path) for path in manifest["inputs"]], results / "summary.csv"
-    summarize(means_paths=paths, summary_path=str(summary), trained_on={})
-    write_json(results / "manifest.json", manifest | {"outputs": {"summary.csv": file_digest(summary)}})
-
-
-def _invent(results: Path, experiment: Experiment, name: str) -> None:
-    corpus, postings = results / f"corpora/{name}", results / f"postings/words/{name}/chunk-0.npz"
-    documents, queries, run = corpus / "documents.parquet", corpus / "queries.parquet", results / f"runs/words/{name}.parquet"
-    postings.parent.mkdir(parents=True)
-    np.savez(postings, postings=np.arange(9))
-    run.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(results / f"runs/tiny/{name}.parquet", run)
-    job, sizes = Job(results, f"invent_postings/words/{name}/chunk-0", "i"), {"index": postings.stat().st_size}
-    read = {path: file_digest(path) for path in (documents, queries)}
-    sources = {documents: read[documents]}
-    written = {postings: file_digest(postings)}
-    write_record(postings.with_suffix(".json"), job, inputs=sources, outputs=written, seconds={"index": 1.0}, sizes=sizes)
-    record = {postings.with_suffix(".json"): file_digest(postings.with_suffix(".json"))}
-    write_record(
-        run.with_suffix(".json"),
-        Job(results, f"invent_run/words/{name}", "m"),
-        inputs={**read, **written, **record},
-        outputs={run: file_digest(run)},
-        made={"tokenizer": "plain words"},
-        seconds={"index": 1.0, "search": 2.0},
-        sizes=sizes,
-        counts={"self_matches_dropped": 0},
-        system="words",
-        dataset=name,
-        top_k=experiment.config["top_k"],
-        settings={"stemmer": None},
-        jobs=[job.name],
-    )
-    evaluate(results, experiment, "words", name)
 
 
 def evaluate(results: Path, experiment: Experiment, system: str, name: str) -> None:

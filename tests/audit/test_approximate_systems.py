@@ -19,7 +19,6 @@ pytest.importorskip("faiss")
 
 ALL = 1000
 SIGNS = {"approximate": "second", "index": "binary", "rescore": 4}
-RUN, RECORD = "runs/graph-ef-12/small.parquet", "runs/graph-ef-12/small.json"
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +46,6 @@ def approximate(original_approximate: Made, tmp_path: Path) -> Forger:
 def test_nothing_is_noticed_where_nobody_touched_them(approximate: Forger) -> None:
     assert approximate.noticed(ALL) == []
     assert Forger(approximate.results).noticed(ALL) == []
-    names = {check.name for check in approximate.checks(ALL)}
-    assert {"documents found by an index have their exact scores", "exact hits are those of the two runs"} <= names
 
 
 def test_a_search_that_finds_nothing_but_the_query_itself_passes(tmp_path: Path) -> None:
@@ -60,44 +57,14 @@ def test_a_search_that_finds_nothing_but_the_query_itself_passes(tmp_path: Path)
     assert Forger(made.results, load_experiment(made.config)).noticed(ALL) == []
 
 
-def test_scores_that_are_not_the_products_are_noticed_and_exact_hits_counted_again(approximate: Forger) -> None:
+def test_scores_of_an_index_that_are_not_the_products_are_noticed(approximate: Forger) -> None:
     def lifted(run: Any) -> Any:
         run.loc[0, "score"] += 0.01
         return run
 
-    approximate.edit(RECORD, counts__exact_10_found=33)
-    runs = [layout.RUN(system=system, dataset="small") for system in ("graph-ef-12", "signs")]
-    for system, run in zip(("graph-ef-12", "signs"), runs, strict=True):
+    runs = {system: layout.RUN(system=system, dataset="small") for system in ("graph-ef-12", "signs")}
+    for system, run in runs.items():
         approximate.edit_table(run, lifted)
         approximate.evaluate_again(system, "small")
     failed = approximate.failed(ALL)
-    for run in runs:
-        (check,) = named(failed, run)
-        assert check.name == "documents found by an index have their exact scores"
-        assert "has the score" in check.found
-    found = [check for check in failed if check.name == "exact hits are those of the two runs"]
-    assert RECORD in [name for check in found for name in check.files]
-
-
-INDEX = "indexes/second/small/hnsw-m4-ef20-seed0.json"
-FACTS = [
-    (INDEX, "built__m", 5, "'m': 5"),
-    (INDEX, "rows", 31, "rows 31"),
-    (INDEX, "made__faiss", "9.9", "says made"),
-    (INDEX, "dim", 33, "dim 33"),
-    (INDEX, "seconds__build", 900.0, "says seconds"),
-    (INDEX, "reproducible", False, "reproducible False"),
-    (INDEX, "counts__approximate_index_bytes", 3, "says counts"),
-    (INDEX, "similarity", "dot", "says similarity dot"),
-    (RECORD, "counts__incomplete_queries", 1, "incomplete_queries 1"),
-    (RECORD, "reproducible", False, "reproducible run False"),
-]
-
-
-@pytest.mark.parametrize("facts", [FACTS[:5], FACTS[5:]])
-def test_facts_of_an_index_that_are_changed_are_noticed(approximate: Forger, facts: list[tuple[str, str, Any, str]]) -> None:
-    for name, fact, value, _ in facts:
-        approximate.edit(name, **{fact: value})
-    approximate.digest_summary_again()
-    noticed = [check.found for check in approximate.noticed()]
-    assert [words for *_, words in facts if not any(words in found for found in noticed)] == []
+    assert [run for run in runs.values() if not any("has the score" in check.found for check in named(failed, run))] == []

@@ -3,22 +3,16 @@
 import os
 import shlex
 import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from beirflow.audit.audit import audit, run_checks
-from beirflow.audit.checks import Check
+from beirflow.audit.audit import audit
 from beirflow.audit.repairs import Call, Repairs, quoted
-from beirflow.audit.verdict import grades
 from beirflow.config.load import load_experiment
 from beirflow.core.layout import LOG, job_error
 from beirflow.core.writing import own_partial
-from beirflow.run.results_lock import LOCK, RUN
-from forger import FAILED, NOT_CHECKED, WARNING, Forger, named
-from warm_snakemake import REPOSITORY
+from forger import FAILED, NOT_CHECKED, WARNING, Forger
 
 HOSTILE = [
     "notes; touch PWNED #",
@@ -173,82 +167,10 @@ def test_scores_that_are_nothing_are_found_in_their_own_file(forger: Forger) -> 
     assert {check.results for check in forger.failed(sample=2) if check.results} <= {(("tiny", "small"),)}
 
 
-@pytest.fixture
-def running(forger: Forger) -> Iterator[None]:
-    """A run, in another process, that holds the results."""
-    program = (
-        "import sys\nfrom pathlib import Path\nfrom beirflow.run.results_lock import begin_run\nbegin_run(Path(sys.argv[1]))"
-    )
-    command = [sys.executable, "-c", f"{program}\nprint(flush=True)\nsys.stdin.read()", str(forger.path("logs"))]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "src")}
-    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"\n"
-        yield
-        process.kill()
-
-
-def with_locks(forger: Forger, folder: Path, *paths: str) -> tuple[list[Check], dict[str, str]]:
-    """Give the checks and the grades of results of which Snakemake's lists of locked files in a folder name some paths."""
-    (folder / ".snakemake/locks").mkdir(parents=True, exist_ok=True)
-    (folder / ".snakemake/locks/0.output.lock").write_text("".join(f"{path}\n" for path in paths))
-    _, sections, _ = run_checks(forger.results, forger.experiment, 0, 1, call=Call(directory=str(folder)))
-    return [check for section in sections.values() for check in section], dict(grades(sections))
-
-
-BUSY = "embeddings/tiny/small/queries.json"
-
-
-@pytest.mark.usefixtures("running")
-def test_a_run_in_progress_is_said_and_no_failure(forger: Forger, tmp_path: Path) -> None:
-    forger.edit(BUSY, rows=9)
-    assert named(forger.failed(), BUSY)
-    checks, steps = with_locks(forger, tmp_path, f"results/{BUSY}", "results/embeddings/tiny/small/queries.npy", "elsewhere/x")
-    assert [check for check in checks if check.status == FAILED] == []
-    assert any("in progress" in check.found for check in named(checks, BUSY))
-    assert (steps["intact"], steps["recomputed"]) == ("undecided", "yes")
-
-
-@pytest.mark.usefixtures("running")
-def test_a_run_in_progress_excuses_only_failures_of_the_files_that_it_writes(forger: Forger, tmp_path: Path) -> None:
-    forger.edit_table("runs/tiny/small.parquet", lambda run: run.assign(score=run["score"] + 1))
-    checks, steps = with_locks(forger, tmp_path, f"results/{BUSY}", "results/x")
-    assert named([check for check in checks if check.status == FAILED], "runs/tiny/small.parquet")
-    assert steps["intact"] == "failed"
-
-
-def test_a_list_of_locked_files_without_a_living_run_excuses_nothing(forger: Forger, tmp_path: Path) -> None:
-    """Also one that came with a lock of the results, which nobody holds, and logs behind a link."""
-    forger.edit(BUSY, rows=9)
-    for link in (False, True):
-        (place := tmp_path / f"logs-{link}").mkdir()
-        (place / LOCK).write_text('{"run": "0", "description": "a run"}')
-        place.rename(forger.path("logs")) if not link else forger.path("logs").symlink_to(place)
-        checks, steps = with_locks(forger, tmp_path, f"results/{BUSY}")
-        assert named([check for check in checks if check.status == FAILED], BUSY)
-        assert steps["intact"] == "failed"
-        assert not any(check.undecided for check in checks)
-        if not link:
-            forger.path("logs").rename(tmp_path / "moved")
-
-
-def test_the_run_of_the_audit_itself_excuses_only_what_it_writes(
-    forger: Forger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`snakemake audit results/report.html`: the lock of Snakemake is that of this very run."""
-    forger.edit(BUSY, rows=9)
-    monkeypatch.setenv(RUN, "mine")
-    checks, _ = with_locks(forger, tmp_path, "results/report.html", "results/report.json")
-    assert named([check for check in checks if check.status == FAILED], BUSY)
-
-
-def test_where_systems_are_not_configured_the_verdict_says_what_was_not_compared(forger: Forger) -> None:
+def test_where_systems_are_not_configured_the_verdict_says_what_was_not_checked(forger: Forger) -> None:
     words = audit(folder=str(forger.results), experiment=load_experiment({}))
     _, line, *rest = words.splitlines()
-    assert (
-        line == "  intact: yes · consistent: yes · recomputed: yes · traced to sources: no · traced to models: no · sampled: no"
-    )
-    shown = "\n".join(rest[rest.index("NOT compared:") :])
-    assert "the source of more is not here (and 3 more)" in shown
-    assert "it is not known here where the model of second is (and 1 more)" in shown
+    assert line == "  intact: yes · as configured: yes · replayed: yes · traced to sources: no · sampled: no"
+    shown = "\n".join(rest[rest.index("NOT checked:") :])
+    assert "the source of more is not here" in shown
     assert "the sample is 0" in shown

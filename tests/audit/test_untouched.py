@@ -10,7 +10,7 @@ from beirflow.config.load import load_experiment
 from beirflow.core.records import read_json
 from forger import FAILED, NOT_CHECKED, PASSED, WARNING, Forger, put
 
-MADE = ["reported", "families", "made_of_runs"]
+MADE = ["reported", "families"]
 
 
 @pytest.mark.parametrize("name", MADE)

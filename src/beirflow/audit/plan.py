@@ -30,9 +30,12 @@ def check_plan(chain: Chain, stated: Stated, place: Scratch) -> Iterator[Check]:
     jobs = _jobs(place)
     folders = tuple(f"{path}/" for path in jobs if not Path(path).suffix)  # of trained models
     own = {path: next((folder[:-1] for folder in folders if path.startswith(folder)), path) for path in chain.claims}
+    further = dict[str, list[str]]()  # by record
     for path in (path for path in chain.claims if own[path] not in jobs and not is_for_reading(path)):
-        by = next(iter(chain.claims[path].values()))
-        yield chain.failed(NAME, by, f"{by} names {path}", "files that the jobs of these results read or make")
+        further.setdefault(next(iter(chain.claims[path].values())), []).append(path)
+    for by, paths in further.items():
+        found = f"{by} names {', '.join(paths[:3])}" + (f" and {len(paths) - 3} others" if len(paths) > 3 else "")
+        yield chain.failed(NAME, by, found, "files that the jobs of these results read or make")
     for path in jobs.keys() - {MANIFEST, *own.values()}:
         if not any(each.names_in(path) is not None for each in TEMPORARY):
             yield chain.failed(NAME, path, f"no record names {path}", "a record of what was made from it")

@@ -38,11 +38,11 @@ SOURCES = "data and models are those that were used"  # name of checks of jobs t
 READING = "files for reading are compared with the results"
 
 NOT_MADE_AGAIN = (
-    *(layout.MATCHES, layout.LATENCY, layout.REFERENCES),
+    *(layout.MATCHES, layout.LATENCY, layout.REFERENCES, layout.HUB_DATASET),
     *(layout.FIGURE_PDF, layout.FIGURE_SVG),
     *(pattern for extension in extensions() for pattern in extension.not_rebuilt),
 )
-"""Files that a model, a clock, people or minutes of drawing make."""
+"""Files that a model, a clock, people, a network or minutes of drawing make."""
 
 OF_TEXTS = kinds.CHUNKS_OF_REPRESENTATIONS
 """Files that are made of the texts of a whole chunk, of which the sample makes some again."""
@@ -142,10 +142,11 @@ class Replay:
             else:
                 found = self._difference(path, made)
         except BeirflowError as error:
-            if name == NAME and isinstance(error, DataError) and path in chain.claims and not kinds.is_for_reading(path):
-                yield chain.unreadable(name, path, error)  # stored files do not belong together
-                return
-            yield self._not_checked(name, path, job, f"could not be made again: {error}")
+            # What reads results alone reads what it can, or they are not what beirflow writes.
+            if name == NAME and isinstance(error, DataError) and not isinstance(error, UnsourcedError):
+                yield chain.unreadable(name, path, error)
+            else:
+                yield self._not_checked(name, path, job, f"could not be made again: {error}")
         except UNREADABLE as error:
             yield chain.unreadable(name, path, error)
         else:

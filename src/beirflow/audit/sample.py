@@ -203,9 +203,10 @@ class Again:
         return self.chain.record(layout.CORPUS(dataset=self.drawn.dataset))
 
     def write_corpus(self) -> None:
-        """Write documents, queries and their record."""
-        paths = [each(dataset=self.drawn.dataset) for each in (layout.DOCUMENTS, layout.QUERIES, layout.CORPUS)]
-        documents, queries, record = (self.place.folder / path for path in paths)
+        """Write documents, queries, their judgements, which may be all that a query ranks, and their record."""
+        patterns = (layout.DOCUMENTS, layout.QUERIES, layout.QRELS, layout.CORPUS)
+        paths = [each(dataset=self.drawn.dataset) for each in patterns]
+        documents, queries, qrels, record = (self.place.folder / path for path in paths)
         stored, table = self.chain.file(paths[0]), self.drawn.queries
         if self.ids is None:
             self.place.link(self.chain.folder, paths[:1])
@@ -219,7 +220,8 @@ class Again:
             rows = excluded_rows_of(table[EXCLUDED].combine_chunks(), self.ids.cast(pa.large_string()))
             table = table.set_column(table.column_names.index(EXCLUDED_ROWS), EXCLUDED_ROWS, rows)
         pq.write_table(table, queries, compression="zstd")
-        outputs = {paths[0]: digest, paths[1]: file_digest(queries)}
+        pq.write_table(self.drawn.qrels, qrels, compression="zstd")
+        outputs = {paths[0]: digest, **{path: file_digest(self.place.folder / path) for path in paths[1:3]}}
         self._write(record, self.corpus, outputs=outputs, **{FOOTER: footer_digest(documents)})
 
     def check_run(self, system: str) -> Iterator[Check]:

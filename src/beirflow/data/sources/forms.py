@@ -1,7 +1,7 @@
 """The forms of datasets other than BEIR's: the fields of each, without the code that reads it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 CORPUS, QUERIES, QRELS = ROLES = ("corpus", "queries", "qrels")  # the parts of a dataset on a hub
@@ -101,4 +101,8 @@ FORMS: Mapping[str, type[Form]] = {form.kind: form for form in (LabelledForm, Sa
 
 def form_of(fields: Mapping[str, Any] | None) -> Form | None:
     """Return the form from its fields, ``kind`` among them, in the parameters of a rule; None for that of BEIR."""
-    return FORMS[fields["kind"]](**fields) if fields else None
+    if not fields:
+        return None
+    made = FORMS[fields["kind"]](**fields)
+    # A record gives tuples back as lists, which no definition of the same form equals.
+    return replace(made, labels=tuple((name, score) for name, score in made.labels)) if isinstance(made, LabelledForm) else made
