@@ -124,12 +124,14 @@ def lift(forger: Forger, system: str, gain: float) -> None:
 
 
 def test_relevant_documents_lifted_within_the_rounding_of_half_precision_are_found(many: Made, tmp_path: Path) -> None:
-    forger = Forger.of(many, tmp_path)
-    for system in many.config["systems"]:
+    forger, systems = Forger.of(many, tmp_path), {*many.config["systems"]}
+    for system in systems:
         lift(forger, system, 0.02)
-    forger.digest_again()
-    failed = [check for check in sampled(forger, 50) if check.status == FAILED]
-    assert systems_of(failed) == {*many.config["systems"]}
+        forger.evaluate_again(system, "small")
+    failed = forger.failed(50)
+    # The run of a reranker does not follow from its stored pairs; all others are searched again.
+    assert {system for check in failed for system, _ in check.results} == systems
+    assert systems_of([check for check in failed if check.name.startswith("queries searched")]) == systems - {"crossed"}
 
 
 FORGED: list[tuple[str, Callable[[Forger], object]]] = [

@@ -23,7 +23,7 @@ from beirflow.config.experiment import Experiment
 from beirflow.core import kinds, layout, patterns
 from beirflow.core.csv_files import read_named_csv
 from beirflow.core.digests import file_digest
-from beirflow.core.errors import BeirflowError
+from beirflow.core.errors import BeirflowError, DataError
 from beirflow.core.extensions import extensions
 from beirflow.core.layout import SUMMARY
 from beirflow.core.progress import Progress
@@ -142,6 +142,9 @@ class Replay:
             else:
                 found = self._difference(path, made)
         except BeirflowError as error:
+            if name == NAME and isinstance(error, DataError) and path in chain.claims and not kinds.is_for_reading(path):
+                yield chain.unreadable(name, path, error)  # stored files do not belong together
+                return
             yield self._not_checked(name, path, job, f"could not be made again: {error}")
         except UNREADABLE as error:
             yield chain.unreadable(name, path, error)

@@ -1,5 +1,6 @@
 """Rows of stored representations, whatever their kind, and how far two of them are apart."""
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from beirflow.core.verified import reading
+
+Columns = Mapping[str, np.ndarray]
 
 Row = tuple[np.ndarray | None, np.ndarray]
 """What represents a text: keys, such as terms, or None for vectors; and values, float64."""
@@ -17,45 +20,47 @@ def rows_of(path: Path, rows: np.ndarray) -> list[Row]:
     if path.suffix == ".npy":
         vectors = np.load(path, mmap_mode="r", allow_pickle=False)
         return [(None, np.array(vectors[row], np.float64)) for row in rows.tolist()]
-    keys: dict[int, list[np.ndarray]] = {row: [] for row in rows.tolist()}
-    values: dict[int, list[np.ndarray]] = {row: [] for row in rows.tolist()}
+    parts: dict[int, list[tuple[Any, Any]]] = {row: [] for row in rows.tolist()}
+    for row, key, value in _entries(path, rows):
+        if row in parts:
+            parts[row].append((key, np.asarray(value, np.float64).ravel()))
+    columns = [list(zip(*parts[row], strict=True)) or [(), ()] for row in rows.tolist()]
+    return [(np.concatenate([[], *keys]), np.concatenate([[], *values])) for keys, values in columns]
 
-    def add(row: int, key: Any, value: Any) -> None:
-        if row in keys:
-            keys[row].append(np.asarray(key))
-            values[row].append(np.asarray(value, np.float64).ravel())
 
+def _entries(path: Path, rows: np.ndarray) -> Iterator[tuple[int, Any, Any]]:
+    """Yield the rows of a file, or parts of these, with their keys and values; of postings those that are asked for."""
     terms = frequencies = np.zeros(0, np.int64)
     first = posting = 0  # of the documents and of the postings that have been read
     for columns in _batches(path):
         if "vectors" in columns:
             texts = np.split(columns["vectors"].reshape(-1, int(columns["dim"][0])), np.cumsum(columns["counts"])[:-1])
             for row, text in zip(columns["rows"].tolist(), columns["text"].tolist(), strict=True):
-                add(row, np.arange(texts[text].size), texts[text])
-            continue
-        if "rows" not in columns:
+                yield row, np.arange(texts[text].size), texts[text]
+        elif "rows" not in columns:
             bounds = np.concatenate([[0], np.cumsum(columns["counts"])])
-            for row in keys:
-                add(row, *(columns[name][bounds[row] : bounds[row + 1]] for name in ("terms", "weights")))
-            continue
-        if len(columns["terms"]) or "documents" in columns:
-            terms, frequencies, posting = columns["terms"], columns["frequencies"], 0
-        documents = np.cumsum(columns["rows"], dtype=columns["rows"].dtype).astype(np.int64) + first
-        of_posting = np.repeat(terms, frequencies)[posting : posting + len(documents)]
-        posting += len(documents)
-        here = np.flatnonzero(np.isin(documents, rows))
-        counted = [name for name in ("weights", "title_counts", "text_counts") if name in columns]
-        for place in here.tolist():
-            row = int(documents[place])
-            add(row, [f"{name} {of_posting[place]}" for name in counted], [columns[name][place] for name in counted])
-        for name in ("title_lengths", "text_lengths", "title_filled", "text_filled"):
-            for row in rows.tolist() if len(columns.get(name, ())) else ():
-                add(row, [name], columns[name][[row]])
-        first += int(columns["documents"][0]) if "documents" in columns else 0
-    return [(np.concatenate([[], *keys[row]]), np.concatenate([[], *values[row]])) for row in rows.tolist()]
+            for row in rows.tolist():
+                yield row, *(columns[name][bounds[row] : bounds[row + 1]] for name in ("terms", "weights"))
+        else:
+            if len(columns["terms"]) or "documents" in columns:
+                terms, frequencies, posting = columns["terms"], columns["frequencies"], 0
+            documents = np.cumsum(columns["rows"], dtype=columns["rows"].dtype).astype(np.int64) + first
+            yield from _of_segment(columns, documents, np.repeat(terms, frequencies)[posting : posting + len(documents)], rows)
+            posting += len(documents)
+            first += int(columns["documents"][0]) if "documents" in columns else 0
 
 
-def _batches(path: Path) -> Any:
+def _of_segment(columns: Columns, documents: np.ndarray, terms: np.ndarray, rows: np.ndarray) -> Iterator[tuple[int, Any, Any]]:
+    """Yield the postings of some documents in a batch, whose terms are given, and the lengths of their texts."""
+    counted = [name for name in ("weights", "title_counts", "text_counts") if name in columns]
+    for place in np.flatnonzero(np.isin(documents, rows)).tolist():
+        yield int(documents[place]), [f"{name} {terms[place]}" for name in counted], [columns[name][place] for name in counted]
+    for name in ("title_lengths", "text_lengths", "title_filled", "text_filled"):
+        for row in rows.tolist() if len(columns.get(name, ())) else ():
+            yield row, [name], columns[name][[row]]
+
+
+def _batches(path: Path) -> Iterator[Columns]:
     """Yield the columns of each batch, by name, as arrays."""
     if not path.stat().st_size:  # of a chunk without documents
         return

@@ -53,6 +53,8 @@ WHOLE = "queries searched again in the whole corpus rank as in the runs"
 TEXTS = "texts represented again are as stored"
 WRITTEN = "additions to documents made again are as stored"
 
+FROM_RUNS = (layout.RUN.folder(), layout.CORPUS.folder())  # folders of files of which runs are made without any other
+
 FIRST = 100  # documents of each run that are in a pool, for each drawn query
 PRECISIONS = ("float32", "float16", "bfloat16")  # the most precise one first
 CHANCE = 1e-3  # least probability of a main measure of the drawn queries that is so much higher than made again
@@ -224,14 +226,14 @@ class Again:
         """Make the run of a system again, and compare it; nothing of one that is made from other runs or a file alone."""
         self.system, path = system, layout.RUN(system=system, dataset=self.drawn.dataset)
         inputs = self._inputs(path)
-        if all(name.startswith(("runs/", "corpora/")) for name in inputs):
+        if all(name.startswith(FROM_RUNS) for name in inputs):
             return  # to make it again needs no sample
         if self.ids is None and not any(map(_is_chunked, self._behind(path))):
             return  # nothing of it was represented before
         is_approximate = any(layout.INDEX.names_in(name) is not None for name in inputs)
         if is_approximate and self.ids is None and len(self.drawn.every) > MOST_INDEXED:
             raise DataError(f"an index of {len(self.drawn.every):,} documents is not built again, but up to {MOST_INDEXED:,}")
-        shutil.rmtree(self.place.folder / "runs", ignore_errors=True)  # others' runs are those that are stored
+        shutil.rmtree(self.place.folder / layout.RUN.folder(), ignore_errors=True)  # others' runs are those that are stored
         self._obtain(path)
         again = pq.read_table(self.place.folder / path)
         yield self._compare(path, again, is_approximate=is_approximate)
@@ -373,7 +375,7 @@ class Again:
         """Return what a file of this corpus is made from, the files behind that included, without runs of other systems."""
         if path not in self.behind:
             inputs = self._inputs(path)
-            own = [name for name in inputs if not name.startswith(("corpora/", "runs/")) and "dataset" in _names(name)]
+            own = [name for name in inputs if not name.startswith(FROM_RUNS) and "dataset" in _names(name)]
             self.behind[path] = {*inputs, *(each for name in own for each in self._behind(name))}
         return self.behind[path]
 

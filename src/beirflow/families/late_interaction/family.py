@@ -1,7 +1,7 @@
 """The family of late-interaction systems, as the experiment sees it."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from beirflow.core import layout
 from beirflow.core.errors import ModelError
@@ -31,6 +31,9 @@ class LateFamily(Family):
     searches = Stage("search_tokens", chunked=True, pair=3e-5, pair_on_gpu=2e-8)
     other_stages = (Stage("encode_query_tokens", query=2e-3),)
     assumed_size = f"token vectors of {DIMENSIONS} dimensions"
+
+    # Of a text, some of whose many vectors are short before they are normalised.
+    within: ClassVar = {**Family.within, "bfloat16": 2e-1}
 
     def tolerance(self, settings: LateSettings, precision: str) -> float:
         """Return the same, and room for other vectors that become one, where two are as near as two others."""
