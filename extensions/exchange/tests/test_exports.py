@@ -7,15 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from beirflow.audit.again import for_reading
-from beirflow.audit.again.for_reading import check_files_for_reading
 
-from beirflow.audit.chain import Chain
 from beirflow.audit.checks import Check
-from beirflow.audit.repairs import Call
+from beirflow.audit.configured import stated_experiment
+from beirflow.audit.replay import check_replay
 from beirflow.core import layout
 from beirflow.core.errors import DataError
-from beirflow.core.records import read_json
 from beirflow.data.catalogue.catalogue import MtebTask, load_catalogue
 from beirflow.extensions.exchange.crate import export_crate
 from beirflow.extensions.exchange.layout import (
@@ -28,9 +25,8 @@ from beirflow.extensions.exchange.layout import (
     MTEB_RESULT,
 )
 from beirflow.extensions.exchange.open_run import write_open_run
-from forger import FAILED, NOT_CHECKED, PASSED, WARNING, Forger, named
+from forger import FAILED, NOT_CHECKED, PASSED, Forger, named
 from results_maker import Made, run_rules
-from workflow_rules import rule_codes
 
 RUN = "open-runs/tiny/small.trec.gz"
 EXPORTED = (CRATE, CRATE_README, CRATE_CONFIGURATION, RUN)
@@ -61,10 +57,13 @@ def exported(original_exports: Made, tmp_path: Path) -> Forger:
 
 
 def checks_of(exported: Forger) -> list[Check]:
-    manifest, call = read_json(exported.path("manifest.json")), Call(codes=rule_codes())
-    chain = Chain(exported.results, manifest, call=call, audited_with=exported.experiment)
-    chain.follow()
-    return check_files_for_reading(chain)
+    chain = exported.followed()
+    return list(check_replay(chain, stated_experiment(chain, exported.experiment)))
+
+
+def passed(checks: list[Check]) -> set[str]:
+    """The rules of jobs that made files again as they are."""
+    return {check.found.partition(":")[0] for check in checks if check.status == PASSED}
 
 
 def instead(name: str, old: bytes, new: bytes) -> Callable[[Forger], str]:
@@ -95,37 +94,23 @@ def cut(exported: Forger) -> str:
 
 def test_untouched_exports_are_what_the_results_give(exported: Forger) -> None:
     checks = checks_of(exported)
-    assert [check.status for name in EXPORTED for check in named(checks, name)] == [PASSED] * len(EXPORTED)
+    assert passed(checks) >= {"export_crate", "open_run"}
+    assert not [check for name in EXPORTED for check in named(checks, name)]
 
 
 OTHER_WORDS = [
     instead(CRATE, b"model.safetensors", b"other.safetensors"),
     instead(CRATE_README, b"pip install", b"pip install --index-url https://example.org"),
-    instead(CRATE_CONFIGURATION, b"top_k: 20", b"top_k: 1000"),
     other_header,
 ]
+OTHER_CONFIGURATION = instead(CRATE_CONFIGURATION, b"top_k: 20", b"top_k: 1000")
 
 
-@pytest.mark.parametrize("changes", [OTHER_WORDS, [bomb], [cut]], ids=["words", "bomb", "cut"])
+@pytest.mark.parametrize("changes", [OTHER_WORDS, [OTHER_CONFIGURATION, bomb], [cut]], ids=["words", "bomb", "cut"])
 def test_exports_that_say_something_else_are_found(exported: Forger, changes: list[Callable[[Forger], str]]) -> None:
     names = [change(exported) for change in changes]
     checks = checks_of(exported)
     assert [name for name in names if FAILED not in [check.status for check in named(checks, name)]] == []
-
-
-def test_a_crate_is_not_described_through_a_link(exported: Forger) -> None:
-    exported.path("code/more").symlink_to("/proc")
-    assert [check.status for check in named(checks_of(exported), CRATE)] == [FAILED]
-
-
-@pytest.mark.parametrize(("code", "status"), [(None, FAILED), ("0" * 16, WARNING)])
-def test_where_no_commit_is_known_the_digest_of_the_code_says_who_wrote_an_export(
-    exported: Forger, monkeypatch: pytest.MonkeyPatch, code: str | None, status: str
-) -> None:
-    monkeypatch.setattr(for_reading, "code_state", lambda: {"commit": None, "clean": None})
-    exported.edit(layout.MANIFEST, code=code or rule_codes()["summarize"], repository={"commit": None, "clean": None})
-    exported.replace(CRATE_README, b"Trust me.")
-    assert status in [check.status for check in named(checks_of(exported), CRATE_README)]
 
 
 def crate_with_report(reported: Forger) -> list[str]:
@@ -144,7 +129,7 @@ def crate_with_report(reported: Forger) -> list[str]:
 
 def test_a_crate_with_the_report_is_made_again_with_it(reported: Forger) -> None:
     assert {"report.html", "report.json", "significance.csv", "inspection/small.json"} <= set(crate_with_report(reported))
-    assert [check.status for check in named(checks_of(reported), CRATE)] == [PASSED]
+    assert not named(checks_of(reported), CRATE)
     reported.edit(layout.REPORT_RECORD, outputs=reported.read(layout.REPORT_RECORD)["outputs"] | {"report.html": "0" * 64})
     assert FAILED in [check.status for check in named(checks_of(reported), CRATE)]
 
@@ -152,7 +137,7 @@ def test_a_crate_with_the_report_is_made_again_with_it(reported: Forger) -> None
 @pytest.mark.parametrize(
     ("facts", "found"),
     [
-        ({"inputs": {"manifest.json": "0" * 64}}, "was made from other results"),
+        ({"inputs": {"manifest.json": "0" * 64}}, "files are of an earlier configuration"),
         ({"outputs": {"figures/none.svg": "0" * 64}}, "names figures/none.svg, which is not there"),
     ],
 )
@@ -175,8 +160,9 @@ def test_results_in_the_forms_of_mteb_are_made_again(reported: Forger, monkeypat
     names = [MTEB_RESULT(system="tiny", task="Small"), MODEL_INDEX(system="tiny")]
     names += [EVAL_RESULT(system="tiny", task="Small")]
     run_rules(reported.results, reported.experiment, names)
-    assert [check.status for check in for_reading._rebuilt(reported.followed(), names)] == [PASSED] * 3
+    assert passed(checks_of(reported)) >= {"export_mteb", "write_model_index"}
     score = json.loads(reported.path(names[0]).read_text())["scores"]["test"][0]["main_score"]
     for name, shown in zip(names, (score, round(100 * score, 10), round(100 * score, 5)), strict=True):
         reported.replace(name, reported.path(name).read_text().replace(f"{shown}", "0.99", 1).encode())
-    assert [check.status for check in for_reading._rebuilt(reported.followed(), names)] == [FAILED] * 3
+    checks = checks_of(reported)
+    assert [check.status for name in names for check in named(checks, name)] == [FAILED] * 3

@@ -4,9 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from beirflow.families.dense.run_check import follows
-from beirflow.families.dense.spot_check import spot_checks
-from beirflow.families.spot_checks.spot_check import Finding, Subject
 
 from answering import answered, scores_of, without_scores
 from beirflow.core.csv_files import read_named_csv
