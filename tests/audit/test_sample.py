@@ -5,7 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -118,7 +117,7 @@ def lift(forger: Forger, system: str, gain: float) -> None:
         up = are_relevant & run["query_id"].isin(order[:queries]).to_numpy()
         lifted = in_order(run.assign(score=(run["score"] + np.where(up, within * largest, 0)).astype(np.float32)))
         if ndcg(pa.Table.from_pandas(lifted, stored.schema, preserve_index=False)) - ndcg(stored) >= gain:
-            forger.edit_table(path, lambda _: lifted)
+            forger.edit_table(path, lambda _, lifted=lifted: lifted)  # type: ignore[misc]
             return
     raise AssertionError(f"{system} cannot be lifted")
 
@@ -149,4 +148,5 @@ def test_forged_representations_and_runs_are_found(
 ) -> None:
     forger = Forger.of(everything, tmp_path)
     forge(forger)
-    assert system in systems_of([check for check in sampled(forger, 1000, "" if system == "graph" else system) if check.status == FAILED])
+    checks = sampled(forger, 1000, "" if system == "graph" else system)
+    assert system in systems_of([check for check in checks if check.status == FAILED])
