@@ -31,7 +31,7 @@ from beirflow.audit.repairs import Call, Repairs
 from beirflow.config.manifest import TUNED_ON
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
-from beirflow.core.kinds import CHUNKS_OF_REPRESENTATIONS, PAGE_RECORDS, REPRESENTATIONS
+from beirflow.core.kinds import CHUNKS_OF_REPRESENTATIONS, PAGE_RECORDS, REPRESENTATIONS, is_one_of
 from beirflow.core.layout import MANIFEST, METRICS, RUN, SUMMARY
 from beirflow.core.patterns import is_safe
 from beirflow.core.records import FORMAT, RECORD_DIGEST, SHA256, read_json
@@ -313,7 +313,7 @@ def _absent(chain: Chain, paths: list[str]) -> Iterator[Check]:
         else:
             yield chain.failed("no file is missing", path, f"{path} is missing", f"{by} names it")
     if deleted:
-        are_chunks = all(any(each.names_in(path) is not None for each in CHUNKS_OF_REPRESENTATIONS) for path in deleted)
+        are_chunks = all(is_one_of(path, CHUNKS_OF_REPRESENTATIONS) for path in deleted)
         why = "perhaps to save disk" if is_kept or not are_chunks else "as keep_representations: false asks"
         found = f"{len(deleted)} files were deleted, {why}, and compared with nothing, e.g. {deleted[0]}"
         results = unique(result for path in deleted for result in chain.results[path])

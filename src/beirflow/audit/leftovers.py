@@ -77,7 +77,7 @@ def _kind(chain: Chain, path: str) -> str:
         return "meaningless"
     if _unfinished(path):
         return "unfinished"
-    return "earlier" if any(pattern.names_in(path) is not None for pattern in RESULTS) else "unknown"
+    return "earlier" if kinds.is_one_of(path, RESULTS) else "unknown"
 
 
 def _has_rules_of_others(chain: Chain) -> bool:

@@ -10,7 +10,7 @@ from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, WARNING, C
 from beirflow.audit.configured import Stated
 from beirflow.audit.scratch import Scratch
 from beirflow.core import layout
-from beirflow.core.kinds import is_for_reading
+from beirflow.core.kinds import is_for_reading, is_one_of
 from beirflow.core.layout import MANIFEST, SUMMARY
 from beirflow.run.provenance import code_state
 
@@ -37,7 +37,7 @@ def check_plan(chain: Chain, stated: Stated, place: Scratch) -> Iterator[Check]:
         found = f"{by} names {', '.join(paths[:3])}" + (f" and {len(paths) - 3} others" if len(paths) > 3 else "")
         yield chain.failed(NAME, by, found, "files that the jobs of these results read or make")
     for path in jobs.keys() - {MANIFEST, *own.values()}:
-        if not any(each.names_in(path) is not None for each in TEMPORARY):
+        if not is_one_of(path, TEMPORARY):
             yield chain.failed(NAME, path, f"no record names {path}", "a record of what was made from it")
 
     @cache

@@ -159,40 +159,36 @@ class Replay:
 
     def _job(self, path: str) -> Any:
         """Return the job that makes a file; None for one that is not made again without a word."""
-        if any(each.names_in(path) is not None for each in NOT_MADE_AGAIN):
+        if kinds.is_one_of(path, NOT_MADE_AGAIN):
             return None
         target = next((each.copies for each in kinds.INVENTORIES if path.startswith(f"{each.copies}/")), path)
         job = self._place.job(target)
         if job is None or job.computes:
             return None
         inputs, outputs = self._place.inputs(job), self._place.outputs(job)
-        if any(each.names_in(name) is not None for name in outputs for each in OF_TEXTS) or any(
-            map(layout.INDEX.names_in, inputs)
-        ):
+        if any(kinds.is_one_of(name, OF_TEXTS) for name in outputs) or any(map(layout.INDEX.names_in, inputs)):
             return None
         missing = [name for name in inputs if not (self._place.folder / name).exists()]
-        return None if any(each.names_in(name) is not None for name in missing for each in CANDIDATES) else job
+        return None if any(kinds.is_one_of(name, CANDIDATES) for name in missing) else job
 
     def _problem(self, path: str, job: Any) -> str:
         """Say why a job cannot or must not run here; empty if it can."""
-        stated, names, stated_names = self._stated, job.wildcards, dict(job.wildcards.items())
+        stated, names = self._stated, dict(job.wildcards.items())
         if stated.unknown and (path == SUMMARY or kinds.is_for_reading(path)):
             return f"this needs the extension of {', '.join(stated.unknown)}"
         if not _opens_files(job, self._place):
             return ""
         experiment = stated.experiment
-        if "expansion" in stated_names:
+        if expansion := names.get("expansion"):
             of = [
                 name
                 for name, system in experiment.systems.items()
-                if (added := experiment.families[system.family].added(system.settings)) and added.name == names.expansion
+                if (added := experiment.families[system.family].added(system.settings)) and added.name == expansion
             ]
-            return (
-                "" if stated.known.intersection(of) else f"it is not known here where the model or file of {names.expansion} is"
-            )
-        if "system" in stated_names:
-            return "" if names.system in stated.known else f"it is not known here where the model or file of {names.system} is"
-        return self._problem_of_source(names.dataset)
+            return "" if stated.known.intersection(of) else f"it is not known here where the model or file of {expansion} is"
+        if system := names.get("system"):
+            return "" if system in stated.known else f"it is not known here where the model or file of {system} is"
+        return self._problem_of_source(names["dataset"])
 
     def _problem_of_source(self, name: str) -> str:
         """Say why a corpus cannot be prepared again: its source is not here, or is not the one of the catalogue."""
@@ -311,7 +307,7 @@ def _opens_files(job: Any, place: Scratch) -> bool:
 
 def _made_with_other_facts(chain: Chain, path: str) -> bool:
     """Test whether the page of a file's extension says that files of the extension were others than here."""
-    of_path = (each for each in extensions() if any(pattern.names_in(path) is not None for pattern in each.patterns))
+    of_path = (each for each in extensions() if kinds.is_one_of(path, each.patterns))
     for record, page in (entry for extension in of_path for entry in extension.pages.items()):
         with suppress(*UNREADABLE):
             said = read_record(chain.file(record))
@@ -325,6 +321,9 @@ def _check_rest(chain: Chain, compared: Collection[str]) -> Iterator[Check]:
     # An inventory that was made again has the digests of its copies.
     named = tuple(f"{inventory.copies}/" for inventory in kinds.INVENTORIES if inventory.path in compared)
     own = (layout.AUDIT, layout.AUDIT_RECORD, *chain.earlier, *compared)
+    if trained := [path for path in sorted(chain.claims) if layout.MODEL_OF_DATASET_RECORD.names_in(path)]:
+        found = f"{len(trained)} trainings of models were not made again, e.g. that of {trained[0]}"
+        yield Check("models are what their training gives", NOT_CHECKED, found, "", tuple(trained))
     paths = [path for path in sorted(chain.listing.files) if kinds.is_for_reading(path) and path not in own]
     others = [path for path in paths if path not in chain.claims and not path.startswith(named)]
     if others:

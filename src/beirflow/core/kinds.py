@@ -1,8 +1,10 @@
 """Kinds of results by their paths: representations, files for reading, traces of jobs."""
 
+from collections.abc import Iterable
+
 from beirflow.core import layout
 from beirflow.core.extensions import extensions
-from beirflow.core.patterns import ForReading, Trace, is_safe, patterns_in
+from beirflow.core.patterns import ForReading, Pattern, Trace, is_safe, patterns_in
 
 PATTERNS = (*patterns_in(layout), *(pattern for extension in extensions() for pattern in extension.patterns))
 FOR_READING = tuple(pattern for pattern in PATTERNS if isinstance(pattern, ForReading))
@@ -26,9 +28,14 @@ TRACES = tuple(pattern.folder() for pattern in PATTERNS if isinstance(pattern, T
 """Folders of logs, times and what extensions observe; no result depends on them."""
 
 
+def is_one_of(path: str, patterns: Iterable[Pattern]) -> bool:
+    """Test whether a path below the results has one of some patterns."""
+    return any(pattern.names_in(path) is not None for pattern in patterns)
+
+
 def is_for_reading(path: str) -> bool:
     """Test whether a path below the results is that of a file for reading."""
-    return path.startswith(COPIES) or any(pattern.names_in(path) is not None for pattern in FOR_READING)
+    return path.startswith(COPIES) or is_one_of(path, FOR_READING)
 
 
 def is_trace(path: str) -> bool:
