@@ -150,7 +150,7 @@ def test_what_an_interrupted_job_left_is_one_warning_with_one_command(forger: Fo
         forger.replace(name, b"x")
     (found,) = forger.noticed()
     assert (found.status, found.results, sorted(found.files)) == (WARNING, (), sorted(names))
-    assert "3 unfinished files of an interrupted job, on which" in found.found
+    assert "an interrupted job was writing" in found.found
     subprocess.run(["bash", "-c", found.repair], check=True)
     assert forger.noticed() == []
     assert not any("partial" in path.name for path in forger.results.rglob("*"))
