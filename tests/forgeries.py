@@ -372,8 +372,11 @@ def of_row(name: str, row: dict[str, Any]) -> Forgery:
     kind, first = next((key, value) for key, value in row.items() if key not in ABOUT)
     named = {key: value for key, value in row.items() if key not in (*ABOUT, kind)}
     function, given = (globals()[first], ()) if kind == "by" else (globals()[kind], first)
-    seen = row.get("seen") or f"failed: files are what their jobs make of the results: {re.escape(first[0])}: "
-    return Forgery(f"{name}: {row['is']}", lambda forger: function(forger, *given, **named), seen, row.get("sample", False))
+    of_sample = row.get("sample", False)
+    seen = f"failed: .*{first[0]} on small"
+    if not of_sample:
+        seen = f"failed: files are what their jobs make of the results: {re.escape(first[0])}: "
+    return Forgery(f"{name}: {row['is']}", lambda forger: function(forger, *given, **named), row.get("seen") or seen, of_sample)
 
 
 def read_table(part: str) -> list[Forgery]:

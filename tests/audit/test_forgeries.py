@@ -8,7 +8,7 @@ import pytest
 
 from beirflow.core import kinds
 from forger import Forger
-from forgeries import PAGES, RESULTS, Forgery
+from forgeries import OF_SAMPLES, PAGES, RESULTS, Forgery
 from results_maker import Made
 from results_of_everything import make_everything
 
@@ -51,16 +51,16 @@ def test_nothing_is_noticed_where_nobody_touched_them(everything: Made, tmp_path
     assert Forger(tmp_path / "results").noticed() == []
 
 
+KINDS = {"results": RESULTS, "pages": PAGES, "samples": OF_SAMPLES}
 ROUNDS = [
-    *(pytest.param("results", number, marks=[pytest.mark.long] * (number > 0)) for number in range(len(in_rounds(RESULTS)))),
-    *(pytest.param("pages", number, marks=[pytest.mark.long] * (number > 0)) for number in range(len(in_rounds(PAGES)))),
+    pytest.param(kind, number, marks=[pytest.mark.long] * (number > 0 or kind == "samples"))
+    for kind, forgeries in KINDS.items()
+    for number in range(len(in_rounds(forgeries)))
 ]
 
 
 @pytest.mark.parametrize(("kind", "number"), ROUNDS)
 def test_forgeries_are_detected(everything: Made, tmp_path: Path, kind: str, number: int) -> None:
     forger = Forger.of(everything, tmp_path)
-    if kind == "results":
-        assert unseen(without_pages(forger), in_rounds(RESULTS)[number], 0) == []
-    else:
-        assert unseen(forger, in_rounds(PAGES)[number], 0) == []
+    forger = forger if kind == "pages" else without_pages(forger)
+    assert unseen(forger, in_rounds(KINDS[kind])[number], 1000 * (kind == "samples")) == []

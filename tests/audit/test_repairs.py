@@ -107,11 +107,7 @@ def test_files_of_an_extension_that_is_not_here_are_not_checked_and_those_of_nob
     (failed,) = forger.failed()
     assert list(failed.files) == ["metrics/tiny/card.md"]
     (found,) = [check for check in forger.checks() if "needs the extension that writes" in check.found]
-    assert (found.status, sorted(found.files), "the rules write_card, of which" in found.found) == (
-        NOT_CHECKED,
-        sorted(names),
-        True,
-    )
+    assert (found.status, sorted(found.files)) == (NOT_CHECKED, sorted(names))
 
 
 def test_why_a_job_failed_once_is_no_left_over(forger: Forger) -> None:
@@ -154,7 +150,7 @@ def test_what_an_interrupted_job_left_is_one_warning_with_one_command(forger: Fo
         forger.replace(name, b"x")
     (found,) = forger.noticed()
     assert (found.status, found.results, sorted(found.files)) == (WARNING, (), sorted(names))
-    assert "3 unfinished files of an interrupted job, on which" in found.found
+    assert "an interrupted job was writing" in found.found
     subprocess.run(["bash", "-c", found.repair], check=True)
     assert forger.noticed() == []
     assert not any("partial" in path.name for path in forger.results.rglob("*"))

@@ -36,9 +36,11 @@ def check_plan(chain: Chain, stated: Stated, place: Scratch) -> Iterator[Check]:
     for by, paths in further.items():
         found = f"{by} names {', '.join(paths[:3])}" + (f" and {len(paths) - 3} others" if len(paths) > 3 else "")
         yield chain.failed(NAME, by, found, "files that the jobs of these results read or make")
-    for path in jobs.keys() - {MANIFEST, *own.values()}:
-        if not is_one_of(path, TEMPORARY):
-            yield chain.failed(NAME, path, f"no record names {path}", "a record of what was made from it")
+    unnamed = [path for path in sorted(jobs.keys() - {MANIFEST, *own.values()}) if not is_one_of(path, TEMPORARY)]
+    if unnamed and None not in chain.records.values():  # below a record that cannot be read, any may be named
+        # Nobody is told to move away what may have taken days.
+        found = f"no record names {len(unnamed)} files that jobs make, e.g. {', '.join(unnamed[:3])}"
+        yield Check(NAME, FAILED, found, "records of what was made from them", tuple(unnamed[:SHOWN]))
 
     @cache
     def before(path: str) -> frozenset[str]:
