@@ -34,7 +34,7 @@ def test_each_folder_is_shown_as_far_as_its_audit_goes(forger: Forger, original:
     honest = tmp_path / "honest"
     shutil.copytree(original.results, honest)
     forger.edit("metrics/tiny/small.json", put("measures", "NDCG@10", value=0.99))
-    forger.digest_again()
+    forger.digest_summary_again()
     folders = [
         {"path": str(honest), "manifest_sha256": file_digest(honest / MANIFEST)},
         {"path": str(forger.results), "name": "<forged>"},
