@@ -50,7 +50,7 @@ def test_a_failed_audit_says_which_numbers_are_affected_and_its_repair_repairs_t
     output = finished.run("audit", cores=1, ok=False)
     assert "Numbers of the summary that are affected: tiny on small." in output
     assert path.read_bytes() == content[:-1] + b"?"
-    checks = finished.read("audit.json")["sections"]["integrity"]
+    checks = finished.read("audit.json")["sections"]["chain"]
     (found,) = [check for check in checks if check["status"] == "failed"]
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     subprocess.run(["bash", "-c", found["repair"]], cwd=tmp_path, env=environment, check=True, capture_output=True)
@@ -61,9 +61,8 @@ def test_a_failed_audit_says_which_numbers_are_affected_and_its_repair_repairs_t
     output = finished.run("--config", options, "--", "audit", "compare", "results/ro-crate-metadata.json", cores=1)
     assert "The audit of results passed" in output
     assert "4 of    4" in output
-    assert "seconds/index in runs/{system}/{dataset}.json: compared at" in output
     sections = finished.read("audit.json")["sections"]
-    assert [check["status"] for check in sections["sample"]] == ["passed"]
+    assert {check["status"] for check in sections["sample"]} == {"passed"}
     assert finished.planned("results/summary.csv") == {}
 
 

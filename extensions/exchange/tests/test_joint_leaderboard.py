@@ -20,7 +20,7 @@ from beirflow.extensions.exchange.layout import LEADERBOARD, LEADERBOARD_TABLE
 from forger import Forger, put
 from results_maker import Made, make_results, run_rules
 
-HERE = "consistent, traced to sources, traced to models, not sampled"
+HERE = "replayed, traced to sources, not sampled"
 """Verdict on honest results where sources and models are, without a sample."""
 
 
@@ -34,7 +34,7 @@ def test_each_folder_is_shown_as_far_as_its_audit_goes(forger: Forger, original:
     honest = tmp_path / "honest"
     shutil.copytree(original.results, honest)
     forger.edit("metrics/tiny/small.json", put("measures", "NDCG@10", value=0.99))
-    forger.digest_again()
+    forger.digest_summary_again()
     folders = [
         {"path": str(honest), "manifest_sha256": file_digest(honest / MANIFEST)},
         {"path": str(forger.results), "name": "<forged>"},
@@ -68,7 +68,7 @@ def test_the_words_on_a_folder_are_the_levels_of_its_audit(forger: Forger, origi
     forger.path("embeddings/tiny/small/chunk-0.npy").unlink()
     forger.experiment = load_experiment({})
     words = collect(tmp_path, forger.experiment, str(forger.results)).splitlines()
-    assert words[0] == "results: consistent, not traced to sources, not traced to models, not sampled"
+    assert words[0] == "results: replayed, not traced to sources, not sampled"
     table = pd.read_csv(tmp_path / LEADERBOARD_TABLE).set_index(["system", "dataset"])
     assert table["trained_on"]["tiny (results)", "small"] == "train"
     assert table["trained_on"]["second (results)", "small"] != "train"
@@ -104,7 +104,7 @@ def test_judgements_of_a_folder_that_failed_leave_out_nobody_else(forger: Forger
     forger.evaluate_again("second", "small")
     honest = {"path": str(original.results), "name": "honest"}
     words = collect(tmp_path, load_experiment(original.config), {"path": str(forger.results), "name": "forged"}, honest)
-    assert "qrels.parquet is not what the source holds" in words.splitlines()[0]
+    assert "corpora/small/qrels.parquet: other values" in words.splitlines()[0]
     assert words.splitlines()[1] == f"honest: {HERE}"
     table = pd.read_csv(tmp_path / LEADERBOARD_TABLE)
     assert set(table[table["dataset"] == "small"]["folder"]) == {"honest"}

@@ -507,7 +507,8 @@ def _side_by_side(stored: pa.Table, again: pa.Table, top_k: int) -> pd.DataFrame
 
     A hit that one of them lacks is as far as it is above the last one there; infinitely far if there was room for it.
     """
-    runs = [run.to_pandas() for run in (stored, again)]
+    # As objects: pandas merges no columns of strings that are both empty.
+    runs = [run.to_pandas().astype({"query_id": object, "doc_id": object}) for run in (stored, again)]
     hits = runs[0].merge(runs[1], how="outer", on=["query_id", "doc_id"], suffixes=("", "_again"))
     by_query = [run.groupby("query_id")["score"] for run in runs]
     least = [scores.min().where(scores.size() >= top_k, -np.inf) for scores in by_query]

@@ -4,7 +4,6 @@ Nothing in the audited results decides which code runs or where it writes: rules
 paths of outputs from the patterns of :mod:`beirflow.core.layout`.
 """
 
-import json
 import logging
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -14,7 +13,6 @@ from typing import Any
 from unittest.mock import patch
 
 from huggingface_hub import constants
-from snakemake.iocontainers import Params
 
 from beirflow import SNAKEFILE
 from beirflow.config.experiment import Experiment
@@ -22,7 +20,7 @@ from beirflow.core.progress import silence
 from beirflow.core.records import Job
 from beirflow.run.entrance import call_entrance
 from beirflow.run.rule_job import COMMAND
-from beirflow.run.undocumented import RuleJobs, rule_jobs
+from beirflow.run.undocumented import RuleJobs, params_without, rule_jobs
 
 
 class Scratch:
@@ -55,8 +53,7 @@ class Scratch:
         """Run a job, whose inputs are here, without a word. Raises what its entrance raises."""
         for path in map(Path, job.output):
             path.parent.mkdir(parents=True, exist_ok=True)
-        params = {name: value for name, value in job.params.items() if name != COMMAND}
-        job.params = Params(fromdict=json.loads(json.dumps(params)))  # as a command hands them over
+        job.params = params_without(job.params, COMMAND)
         names = (f"{key}-{value}" if key in ("chunk", "block") else value for key, value in job.wildcards.items())
         with silence(), _quiet():
             call_entrance(job, Job(self.folder, "/".join([job.rule, *names]), job.params.get("code", "")))

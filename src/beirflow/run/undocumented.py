@@ -390,6 +390,13 @@ class RuleJobs:
         )
 
 
+def params_without(params: Any, name: str) -> Any:
+    """Return the parameters of a job but for one, as a command hands them over: values of JSON."""
+    from snakemake.iocontainers import Params
+
+    return Params(fromdict=json.loads(json.dumps({key: value for key, value in params.items() if key != name})))
+
+
 @contextmanager
 def rule_jobs(snakefile: Path, experiment: Any, results: Path) -> Iterator[RuleJobs]:
     """Read a Snakefile for an experiment, whatever the configuration says.
