@@ -159,7 +159,7 @@ def test_what_an_interrupted_job_left_is_one_warning_with_one_command(forger: Fo
 def test_scores_that_are_nothing_are_found_in_their_own_file(forger: Forger) -> None:
     """And not in the manifest, of all systems on all datasets."""
     forger.edit_table("runs/tiny/small.parquet", lambda run: run.assign(score=None))
-    forger.digest_again()
+    forger.digest_summary_again()
     assert {check.results for check in forger.failed(sample=2) if check.results} <= {(("tiny", "small"),)}
 
 
