@@ -68,6 +68,7 @@ class Chain:
     results: dict[str, set[Result]] = field(default_factory=dict)  # by file, the systems and datasets that depend on it
     records: dict[str, Any] = field(default_factory=dict)  # by path, the records that could be read; None for one that could not
     earlier: set[str] = field(default_factory=set)  # unchanged files of pages that show earlier results
+    changed: dict[str, str] = field(default_factory=dict)  # other files of such pages, by path the record that names them
     problems: list[Check] = field(default_factory=list)  # records that cannot be read or lack something
     # records that have been followed, each with the result that led there; a record may name others that name it
     visited: set[tuple[str, Result]] = field(default_factory=set)
@@ -187,6 +188,9 @@ class Chain:
             self._claim(path, self.manifest["inputs"][path], MANIFEST, result)
         for path, result in means.items():
             self._visit(path, result)
+
+    def follow_pages(self) -> None:
+        """Take in the files that the records of pages name."""
         for path in (path for path in PAGE_RECORDS if path in self.listing.files):
             self.problems += self.guarded("records can be read", path, partial(self._visit_page, path))
 
@@ -229,8 +233,9 @@ class Chain:
             for name, digest in files.items():
                 self._claim(name, digest, path)
             return
-        same = {name for name, digest in files.items() if name in self.listing.files and file_digest(self.file(name)) == digest}
-        self.earlier |= {path, *same}
+        here = {name: file_digest(self.file(name)) for name in files if name in self.listing.files}
+        self.changed |= {name: path for name, digest in here.items() if digest != files[name]}
+        self.earlier |= {path, *(here.keys() - self.changed)}
         found = f"{len(self.earlier)} files are of an earlier configuration, as {path} says: they do not show these results"
         todo = self.repairs.make_again([], [PAGE_RECORDS[path]])
         yield Check(EARLIER, WARNING, found, "", tuple(self.earlier), (), todo)
@@ -270,6 +275,7 @@ def is_whole(file: Path) -> bool:
 def check_digests(chain: Chain) -> Iterator[Check]:
     """Follow the chain, and compare every file that the manifest leads to with every record that names it."""
     chain.follow()
+    chain.follow_pages()
     name, good, size = "files are as they were recorded", 0, 0
     absent: list[str] = []
     yield from chain.problems
