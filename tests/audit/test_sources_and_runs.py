@@ -37,7 +37,7 @@ def test_documents_that_are_not_those_of_the_source_are_found(forger: Forger) ->
 def ghosts(run: pd.DataFrame) -> pd.DataFrame:
     """The last documents are none."""
     last = run["rank"] > 18
-    return run.assign(doc_id=run["doc_id"].where(~last, "zz-ghost-" + (90 - run["rank"]).astype(str)))
+    return run.assign(doc_id=run["doc_id"].where(~last, "a-ghost-" + (90 - run["rank"]).astype(str)))
 
 
 FORGED: list[dict[str, Change]] = [

@@ -70,4 +70,4 @@ def test_its_test_passes_and_snakemake_makes_its_table_again_where_its_code_or_i
     module.write_text(f"{module.read_text()}\nedited = True\n")
     assert planned() == {"tabulate_spread"}
     assert "The audit of results passed" in snakemake("--", "audit")
-    assert "spread.csv is what the results give" in (tmp_path / "results/audit.json").read_text()
+    assert "tabulate_spread: 1 files" in (tmp_path / "results/audit.json").read_text()
