@@ -148,8 +148,9 @@ class Replay:
             else:
                 found = self._difference(path, made)
         except BeirflowError as error:
-            # What reads results alone reads what it can, or they are not what beirflow writes.
-            if name == NAME and isinstance(error, DataError) and not isinstance(error, UnsourcedError):
+            # A job that ran had all that it reads, which is not what beirflow writes, or not what it was made from.
+            ran = job is not None and tuple(job.output) in self._done
+            if ran and isinstance(error, DataError) and not isinstance(error, UnsourcedError):
                 yield chain.unreadable(name, path, error)
             else:
                 yield self._not_checked(name, path, job, f"could not be made again: {error}")
