@@ -65,9 +65,7 @@ def stated_experiment(chain: Chain, auditor: Experiment) -> Stated:
     here_too = {name: replace(here, trained_on=systems[name].trained_on) for name, here in known.items()}
     places = {
         # Of a part of the documents, the number of all that the source has decides what is drawn.
-        name: replace(
-            dataset, path=folder, **({"documents": auditor.datasets[name].documents} if dataset.sample_documents else {})
-        )
+        name: replace(dataset, path=folder, documents=(auditor.datasets[name] if dataset.sample_documents else dataset).documents)
         for name, dataset in experiment.datasets.items()
         if name in auditor.datasets and auditor.datasets[name].form == dataset.form
         if (folder := auditor.folder(name)) and Path(folder).exists()
