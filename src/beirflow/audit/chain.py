@@ -5,6 +5,7 @@ paths of one safe form are followed, so that nothing outside the folder is looke
 """
 
 import errno
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -35,6 +36,9 @@ from beirflow.core.kinds import CHUNKS_OF_REPRESENTATIONS, PAGE_RECORDS, REPRESE
 from beirflow.core.layout import MANIFEST, METRICS, RUN, SUMMARY
 from beirflow.core.patterns import is_safe
 from beirflow.core.records import FORMAT, RECORD_DIGEST, SHA256, read_json
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""Errors of a disk without room, which is no problem of the results."""
 
 MOST_FILES = 200_000  # files that records may name all together; BEIR in chunks has fewer
 
@@ -161,6 +165,9 @@ class Chain:
         repair = repair or self.repair_command(cause)
         if isinstance(error, FileNotFoundError):
             return Check(name, NOT_CHECKED, f"{cause}: {error.filename} is missing", "", (cause,), affected, repair)
+        if isinstance(error, OSError) and error.errno in FULL:
+            found = f"{cause}: the disk of {tempfile.gettempdir()} is full, where files are made again; set TMPDIR to another"
+            return Check(name, NOT_CHECKED, found, "", (cause,), affected)
         return Check(name, FAILED, f"{cause}: {in_words(error)}", "what beirflow writes", (cause,), affected, repair)
 
     def guarded(self, name: str, path: str, check: Callable[[], Iterable[Check]]) -> list[Check]:

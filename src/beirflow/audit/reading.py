@@ -68,6 +68,17 @@ def open_parquet(path: Path, name: str) -> pq.ParquetFile:
     return file
 
 
+def check_unpacked(path: Path, name: str) -> None:
+    """Unpack an Arrow file batch by batch; raise RecordError if it has more than its size can hold."""
+    size, unpacked = path.stat().st_size, 0
+    with _as_record_errors(name), pa.memory_map(str(path)) as source:
+        file = pa.ipc.open_file(source)
+        for number in range(file.num_record_batches):
+            unpacked += file.get_batch(number).nbytes
+            if unpacked > GROWTH * size + SMALL_BYTES:
+                raise RecordError(f"has {size:,} bytes that unpack to more than {unpacked:,} bytes", name)
+
+
 @contextmanager
 def _as_record_errors(name: str) -> Iterator[None]:
     try:

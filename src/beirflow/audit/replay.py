@@ -135,8 +135,12 @@ class Replay:
         chain, name = self._chain, NAME
         try:
             job = self._job(path)
-            if job is None or tuple(job.output) in self._failed:
-                return
+        except UNREADABLE as error:
+            yield chain.unreadable(name, path, error)
+            return
+        if job is None or tuple(job.output) in self._failed:
+            return
+        try:
             name = SOURCES if _opens_files(job, self._place) else NAME
             if problem := self._problem(path, job):
                 yield self._not_checked(name, path, job, f"was not made again: {problem}")
@@ -149,8 +153,7 @@ class Replay:
                 found = self._difference(path, made)
         except BeirflowError as error:
             # A job that ran had all that it reads, which is not what beirflow writes, or not what it was made from.
-            ran = job is not None and tuple(job.output) in self._done
-            if ran and isinstance(error, DataError) and not isinstance(error, UnsourcedError):
+            if tuple(job.output) in self._done and isinstance(error, DataError) and not isinstance(error, UnsourcedError):
                 yield chain.unreadable(name, path, error)
             else:
                 yield self._not_checked(name, path, job, f"could not be made again: {error}")

@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import NOT_CHECKED, PASSED, UNREADABLE, Check
 from beirflow.audit.configured import Stated
-from beirflow.audit.reading import part, read_columns
+from beirflow.audit.reading import check_unpacked, part, read_columns
 from beirflow.audit.representations import distance, rows_of
 from beirflow.audit.scratch import Scratch, scratch
 from beirflow.config.main_measure import cutoff_of, main_measure
@@ -78,11 +78,19 @@ def check_samples(chain: Chain, stated: Stated, sample: int, seed: int) -> Itera
     with Progress("make samples again", 3 * len(chain.runs), "runs") as progress:
         for dataset, systems in by_corpus.items():
             try:
+                _check_sizes(chain, dataset)
                 drawn = Drawn.of(chain, stated, dataset, systems, sample, random)
                 yield from _check_corpus(chain, stated, drawn, progress)
             except UNREADABLE as error:
                 results = [(system, dataset) for system in systems]
                 yield chain.unreadable(NAME, layout.CORPUS(dataset=dataset), error, results)
+
+
+def _check_sizes(chain: Chain, dataset: str) -> None:
+    """Raise RecordError for a representation that unpacks to more than its size can hold, while memory is limited."""
+    for path in chain.claims:
+        if path.endswith(".arrow") and _names(path).get("dataset") == dataset and chain.listing.files.get(path):
+            check_unpacked(chain.folder / path, path)
 
 
 @dataclass
@@ -254,7 +262,7 @@ class Again:
         if len(hits):
             worst = hits.iloc[int(hits["apart"].to_numpy().argmax())]
             found += f" at most {worst['apart']:.1e} of the largest score apart"
-            if worst["apart"] > tolerance:
+            if not worst["apart"] <= tolerance:  # nor is it a number
                 problems.append(f"document {worst['doc_id']!r} of the query {worst['query_id']!r} {_in_words(worst)}")
         if is_approximate and self.ids is None and lost > 1 - SAME_FOUND:
             problems.append(f"{lost:.1%} of the hits are not found again")

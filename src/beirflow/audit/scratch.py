@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 from huggingface_hub import constants
 
@@ -80,6 +79,16 @@ class Scratch:
 
 
 @contextmanager
+def _offline() -> Iterator[None]:
+    """Let the library of the hub find only what is on this machine, in the block."""
+    before, constants.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE, True
+    try:
+        yield
+    finally:
+        constants.HF_HUB_OFFLINE = before
+
+
+@contextmanager
 def _quiet() -> Iterator[None]:
     """Keep warnings from being logged in the block."""
     logging.disable(logging.WARNING)
@@ -98,6 +107,5 @@ def scratch(experiment: Experiment) -> Iterator[Scratch]:
     with tempfile.TemporaryDirectory(prefix="beirflow-audit-") as folder:
         results = Path(folder, "results")
         results.mkdir()
-        offline = patch.object(constants, "HF_HUB_OFFLINE", True)
-        with rule_jobs(SNAKEFILE, experiment, results) as rules, offline:
+        with rule_jobs(SNAKEFILE, experiment, results) as rules, _offline():
             yield Scratch(rules, results)
