@@ -63,7 +63,7 @@ def check_replay(chain: Chain, stated: Stated) -> Iterator[Check]:
         progress = stack.enter_context(Progress("replay", len(paths), "files"))
         for path in paths:
             progress.advance(1)
-            for check in replay.check(path):
+            for check in place.renamed(replay.check(path), chain.folder):
                 if check.status != NOT_CHECKED:
                     compared.add(path)
                 if check.status == PASSED:

@@ -147,7 +147,8 @@ def _check_corpus(chain: Chain, stated: Stated, drawn: Drawn, progress: Progress
         with _again(chain, stated, drawn, ids) as again:
             for system in drawn.runs:
                 for check in kinds_of_checks if system not in stated.unknown else ():
-                    yield from _guarded(chain, system, drawn.dataset, partial(check, again, system))
+                    checks = _guarded(chain, system, drawn.dataset, partial(check, again, system))
+                    yield from again.place.renamed(checks, chain.folder)
                 progress.advance(1)
 
 

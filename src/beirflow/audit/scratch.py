@@ -8,12 +8,14 @@ import logging
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from huggingface_hub import constants
 
 from beirflow import SNAKEFILE
+from beirflow.audit.checks import Check
 from beirflow.config.experiment import Experiment
 from beirflow.core.progress import silence
 from beirflow.core.records import Job
@@ -66,6 +68,11 @@ class Scratch:
         for name in self.inputs(job):
             self.make(name)
         self.run(job)
+
+    def renamed(self, checks: Iterable[Check], results: Path) -> Iterator[Check]:
+        """Yield checks whose sentences name the results in place of this folder, which is gone when they are read."""
+        for check in checks:
+            yield replace(check, found=check.found.replace(str(self.folder), str(results)))
 
     def link(self, results: Path, paths: Iterable[str]) -> None:
         """Link to files of some results in place of making them."""
