@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -133,9 +134,23 @@ def test_relevant_documents_lifted_within_the_rounding_of_half_precision_are_fou
     assert systems_of([check for check in failed if check.name.startswith("queries searched")]) == systems - {"crossed"}
 
 
+def infinite(run: pd.DataFrame) -> pd.DataFrame:
+    return run.assign(score=run["score"].where(run["rank"] > 1, np.float32("inf")))
+
+
+def bomb(forger: Forger) -> None:
+    """Let a few bytes unpack to a gigabyte."""
+    path, table = forger.path("tokens/late/small/chunk-0.arrow"), pa.table({"vectors": np.zeros(300_000_000, np.float32)})
+    path.unlink()
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema, options=options) as file:
+        file.write_table(table)
+
+
 FORGED: list[tuple[str, Callable[[Forger], object]]] = [
     ("dense", rivals_of_zeros),
     ("dense", towards_relevant),
+    ("dense", lambda forger: forger.edit_table("runs/dense/small.parquet", infinite)),
     ("words", lambda forger: with_words_of_queries(forger, "words", "postings/lucene-english/small/*")),
     ("int8", lambda forger: relevant_first(forger, "int8")),
     ("graph", lambda forger: relevant_first(forger, "graph")),  # whose exact system's run is needed
@@ -150,3 +165,10 @@ def test_forged_representations_and_runs_are_found(
     forge(forger)
     checks = sampled(forger, 1000, "" if system == "graph" else system)
     assert system in systems_of([check for check in checks if check.status == FAILED])
+
+
+def test_a_representation_that_would_fill_memory_is_refused_in_a_sentence(everything: Made, tmp_path: Path) -> None:
+    forger = Forger.of(everything, tmp_path)
+    bomb(forger)
+    (check,) = sampled(forger, 5, "late")
+    assert (check.status, check.files) == (FAILED, ("tokens/late/small/chunk-0.arrow",))
