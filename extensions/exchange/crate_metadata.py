@@ -44,9 +44,11 @@ def crate_of(chain: Chain, pages: Sequence[str]) -> str:
 
 
 def check_pages(chain: Chain, pages: Sequence[str]) -> None:
-    """Raise RecordError for a page, a key of :data:`PAGES`, that lacks a file."""
+    """Raise RecordError for a page, a key of :data:`PAGES`, that was made from other results or lacks a file."""
     for record in pages:
         said = chain.read_whole(record)
+        if part(said, "inputs", layout.MANIFEST) != file_digest(chain.file(layout.MANIFEST)):
+            raise RecordError(f"is of {PAGES[record][0]}, which was made from other results", record)
         if missing := sorted(part(said, "outputs", kind=dict).keys() - chain.listing.files):
             raise RecordError(f"names {missing[0]}, which is not there", record)
 

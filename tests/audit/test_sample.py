@@ -1,6 +1,8 @@
 """A sample made again finds what was lifted, pushed or left out, and passes what nobody touched."""
 
+import copy
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -172,3 +174,12 @@ def test_a_representation_that_would_fill_memory_is_refused_in_a_sentence(everyt
     bomb(forger)
     (check,) = sampled(forger, 5, "late")
     assert (check.status, check.files) == (FAILED, ("tokens/late/small/chunk-0.arrow",))
+
+
+def test_a_model_in_another_folder_is_the_same(everything: Made, tmp_path: Path) -> None:
+    config = copy.deepcopy(everything.config)
+    systems = config["custom"]["systems"]
+    systems["dense"]["model"] = shutil.copytree(systems["dense"]["model"], tmp_path / "moved").as_posix()
+    forger = Forger.of(everything, tmp_path)
+    forger.experiment = load_experiment(config)
+    assert forger.failed(5) == []

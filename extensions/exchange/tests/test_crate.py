@@ -18,7 +18,6 @@ from urllib3 import HTTPResponse
 from beirflow import SNAKEFILE
 from beirflow.audit.chain import Chain
 from beirflow.audit.reading import read_record
-from beirflow.config.load import load_experiment
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.records import read_json, write_json
@@ -27,7 +26,7 @@ from beirflow.extensions.exchange import crate as crate_module
 from beirflow.extensions.exchange import crate_metadata
 from beirflow.extensions.exchange.crate import export_crate
 from beirflow.run.code_version import PACKAGE
-from results_maker import Made, add_invented_family
+from results_maker import Made
 from workflow_runs import Workflow
 
 CONTEXT = "https://w3id.org/ro/crate/1.1/context"
@@ -193,19 +192,6 @@ def test_it_says_what_the_results_were_made_from_and_with(exported_once: Path) -
     assert numpy_version(crate) == manifest["environment"]["packages"]["numpy"]
     assert crate["#configuration/top_k"]["value"] == manifest["configuration"]["top_k"]
     assert crate["#evaluation"]["endTime"] == manifest["written"]
-
-
-def test_a_system_of_a_family_that_no_code_knows_is_described_by_its_records(exported: Path, results_once: Made) -> None:
-    add_invented_family(exported, load_experiment(results_once.config))
-    export(exported)
-    crate = entities(exported)
-    postings = "postings/words/small/chunk-0.npz"
-    assert crate[postings]["sha256"] == file_digest(exported / postings)
-    run = values_of(crate, "#run/words/small")
-    assert (run["tokenizer"], run["code"]) == ("plain words", "m")
-    named = {entity["@id"] for entity in crate["#run/words/small"]["object"]}
-    assert "corpora/small/documents.parquet" in named
-    assert not [name for name in named if name.startswith("models/")]
 
 
 def test_deleted_vectors_are_left_out_and_the_same_results_give_the_same_crate(exported: Path) -> None:

@@ -137,7 +137,7 @@ def test_a_crate_with_the_report_is_made_again_with_it(reported: Forger) -> None
 @pytest.mark.parametrize(
     ("facts", "found"),
     [
-        ({"inputs": {"manifest.json": "0" * 64}}, "files are of an earlier configuration"),
+        ({"inputs": {"manifest.json": "0" * 64}}, "was made from other results"),
         ({"outputs": {"figures/none.svg": "0" * 64}}, "names figures/none.svg, which is not there"),
     ],
 )

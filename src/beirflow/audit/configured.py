@@ -19,7 +19,7 @@ from beirflow.data.catalogue.dataset import Dataset
 from beirflow.data.catalogue.own_datasets import custom_dataset
 from beirflow.data.catalogue.schema import CATALOGUE, NO_SUCH_KEY, Problems, keys_of, problems_with
 from beirflow.families.system import System
-from beirflow.ranking.run_settings import OF_THE_CORPUS, without_places
+from beirflow.ranking.run_settings import OF_THE_CORPUS, PLACES, without_places
 
 NAME = "the manifest is what its configuration asks for"
 
@@ -35,6 +35,7 @@ class Stated(NamedTuple):
     experiment: Experiment  # without systems that nothing here knows; places are those of the person who audits
     auditor: Experiment  # of the person who audits
     known: frozenset[str]  # systems with settings of the catalogue or of the auditor, whose models and files may be opened
+    places: Mapping[str, str]  # by folder or file of the auditor, the one that is stated of the same system
     unknown: Mapping[str, str]  # by system that nothing here knows, or that reads the run of one, what is unknown
 
 
@@ -61,7 +62,11 @@ def stated_experiment(chain: Chain, auditor: Experiment) -> Stated:
         if (record := chain.records.get(CORPUS(dataset=name))) is not None
     }
     experiment = auditor.as_stated(kept, documents)
-    known = {name: here for name, system in systems.items() if (here := auditor.systems.get(name)) and _same(system, here)}
+    known = {
+        name: here
+        for name, system in systems.items()
+        if (here := auditor.systems.get(name)) and _same(system, here) and _paths(auditor, system) == _paths(auditor, here)
+    }
     here_too = {name: replace(here, trained_on=systems[name].trained_on) for name, here in known.items()}
     places = {
         # Of a part of the documents, the number of all that the source has decides what is drawn.
@@ -75,13 +80,22 @@ def stated_experiment(chain: Chain, auditor: Experiment) -> Stated:
     experiment = replace(
         experiment, config=config, systems={**experiment.systems, **here_too}, datasets={**experiment.datasets, **places}
     )
-    return Stated(experiment, auditor, frozenset(known), unknown)
+    pairs = [(asdict(here.settings), asdict(systems[name].settings)) for name, here in known.items()]
+    moved = {ours[key]: said[key] for ours, said in pairs for key in PLACES if ours.get(key) and ours[key] != said.get(key)}
+    moved = {place: said for place, said in moved.items() if isinstance(place, str) and isinstance(said, str)}
+    return Stated(experiment, auditor, frozenset(known), moved, unknown)
 
 
 def _same(system: System, other: System) -> bool:
     """Test whether two systems are the same wherever their files are."""
     one, two = (without_places(_as_json(asdict(each.settings))) for each in (system, other))
     return system.family == other.family and bool(one == two)
+
+
+def _paths(auditor: Experiment, system: System) -> tuple[Any, ...]:
+    """Return what decides over the paths of what a system stores: where an expansion is does."""
+    family, settings = auditor.families[system.family], system.settings
+    return family.in_paths(settings), getattr(family.added(settings), "name", None)
 
 
 def check_configured(chain: Chain, auditor: Experiment) -> Iterator[Check]:

@@ -44,6 +44,8 @@ NOT_MADE_AGAIN = (
 )
 """Files that a model, a clock, people, a network or minutes of drawing make."""
 
+TEXTS = (".csv", ".json", ".html", ".md", ".tex")  # endings of files that may name the place of a model
+
 OF_TEXTS = kinds.CHUNKS_OF_REPRESENTATIONS
 """Files that are made of the texts of a whole chunk, of which the sample makes some again."""
 
@@ -244,8 +246,17 @@ class Replay:
             for name in (name for name in names if (self._place.folder / name).exists()):
                 (self._made / name).parent.mkdir(parents=True, exist_ok=True)
                 (self._place.folder / name).rename(self._made / name)
+                self._restate(self._made / name)
             self._place.link(self._chain.folder, linked)
         return None
+
+    def _restate(self, file: Path) -> None:
+        """Put the stated places of models into a text that was made with those of the person who audits."""
+        if self._stated.places and file.suffix in TEXTS:
+            text = file.read_bytes()
+            for place, said in self._stated.places.items():
+                text = text.replace(place.encode(), said.encode())
+            file.write_bytes(text)
 
     def _provide(self, path: str) -> None:
         """Make an input that is missing and for reading, or deleting it would keep files made from it from being compared."""

@@ -55,6 +55,7 @@ NAMES = {
     "snakemake.cli.parse_config": ("configuration of the command, checked before Snakemake starts", COMMAND_LINE),
     "snakemake.common.configfile.load_configfile": ("configuration of the command, as Snakemake reads it", COMMAND_LINE),
     "snakemake.exceptions.WorkflowError": ("rules of an audit that do not fit", API),
+    "snakemake.iocontainers.Params": ("rules of an audit", API),
     "snakemake.iocontainers.Wildcards": ("rules of an audit", API),
     "snakemake.jobs.Job": ("rerun of failed jobs", "running them again even if all requested files are there"),
     "snakemake.logging.LoggerManager": ("rules of an audit", API),
