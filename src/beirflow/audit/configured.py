@@ -95,7 +95,8 @@ def _same(system: System, other: System) -> bool:
 def _paths(auditor: Experiment, system: System) -> tuple[Any, ...]:
     """Return what decides over the paths of what a system stores: where an expansion is does."""
     family, settings = auditor.families[system.family], system.settings
-    return family.in_paths(settings), getattr(family.added(settings), "name", None)
+    added = family.added(settings)
+    return family.in_paths(settings), added.name if added else None
 
 
 def check_configured(chain: Chain, auditor: Experiment) -> Iterator[Check]:

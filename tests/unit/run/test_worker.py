@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -58,6 +59,16 @@ print(json.dumps({
     "thread": threading.current_thread() is threading.main_thread(),
 }))
 """
+
+
+@pytest.fixture
+def unignored() -> Iterator[None]:
+    """Signals that a child gets, even where the tests were started so that they are ignored, as `nohup` ignores SIGHUP."""
+    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    before = {number: signal.signal(number, lambda *_: None) for number in numbers}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture
@@ -170,6 +181,7 @@ def numbers(capfd: Captured, count: int = 2) -> list[psutil.Process]:
     return [psutil.Process(int(number)) for number in line.split()[-count:]]
 
 
+@pytest.mark.usefixtures("unignored")
 def test_a_job_gets_the_signals_of_its_client_which_ends_as_it_does(folder: Path, capfd: Captured) -> None:
     start_worker([])
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -177,7 +189,7 @@ def test_a_job_gets_the_signals_of_its_client_which_ends_as_it_does(folder: Path
         process, _ = numbers(capfd)
         assert process.pid != client_of_job.pid
         client_of_job.send_signal(number)
-        assert client_of_job.wait() == -number
+        assert client_of_job.wait(30) == -number
         assert psutil.wait_procs([process], timeout=30)[1] == []
 
 
