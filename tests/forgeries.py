@@ -326,12 +326,6 @@ def another_k1(forger: Forger) -> None:
     forger.digest_summary_again()
 
 
-def another_index(forger: Forger) -> None:
-    """Put something else in the place of an index."""
-    forger.replace("indexes/dense/small/hnsw-m4-ef20-seed0.faiss", b"no index")
-    forger.digest_summary_again()
-
-
 def rivals_of_zeros(forger: Forger) -> None:
     """Let a third of the vectors of a chunk be 0."""
     name = "embeddings/dense/small/chunk-1.npy"

@@ -25,10 +25,9 @@ def lines_of(forger: Forger, sample: int) -> list[str]:
     return [f"{check.status}: {check.name}: {check.found}" for check in forger.checks(sample)]
 
 
-def in_rounds(forgeries: list[Forgery]) -> list[list[Forgery]]:
-    """Forgeries that one folder can have together: the first of each family, the second of each, and so on."""
-    families = [list(of_one) for _, of_one in groupby(forgeries, key=lambda forgery: forgery.name.partition(":")[0])]
-    return [[of_one[number] for of_one in families if number < len(of_one)] for number in range(max(map(len, families)))]
+def first_of_each_family(forgeries: list[Forgery]) -> list[Forgery]:
+    """Forgeries that one folder can have together."""
+    return [next(of_one) for _, of_one in groupby(forgeries, key=lambda forgery: forgery.name.partition(":")[0])]
 
 
 def unseen(forger: Forger, forgeries: list[Forgery], sample: int) -> list[str]:
@@ -52,15 +51,22 @@ def test_nothing_is_noticed_where_nobody_touched_them(everything: Made, tmp_path
 
 
 KINDS = {"results": RESULTS, "pages": PAGES, "samples": OF_SAMPLES}
-ROUNDS = [
-    pytest.param(kind, number, marks=[pytest.mark.long] * (number > 0 or kind == "samples"))
-    for kind, forgeries in KINDS.items()
-    for number in range(len(in_rounds(forgeries)))
-]
 
 
-@pytest.mark.parametrize(("kind", "number"), ROUNDS)
-def test_forgeries_are_detected(everything: Made, tmp_path: Path, kind: str, number: int) -> None:
-    forger = Forger.of(everything, tmp_path)
-    forger = forger if kind == "pages" else without_pages(forger)
-    assert unseen(forger, in_rounds(KINDS[kind])[number], 1000 * (kind == "samples")) == []
+def forger_of(everything: Made, folder: Path, kind: str) -> Forger:
+    forger = Forger.of(everything, folder)
+    return forger if kind == "pages" else without_pages(forger)
+
+
+@pytest.mark.parametrize("kind", ["results", "pages"])
+def test_forgeries_in_one_folder_are_detected(everything: Made, tmp_path: Path, kind: str) -> None:
+    assert unseen(forger_of(everything, tmp_path, kind), first_of_each_family(KINDS[kind]), 0) == []
+
+
+SINGLE = [pytest.param(kind, each, id=f"{kind}-{each.name}") for kind, forgeries in KINDS.items() for each in forgeries]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("kind", "forgery"), SINGLE)
+def test_a_forgery_is_detected(everything: Made, tmp_path: Path, kind: str, forgery: Forgery) -> None:
+    assert unseen(forger_of(everything, tmp_path, kind), [forgery], 1000 * forgery.sample) == []

@@ -1,24 +1,17 @@
-"""A sample of every run, made again by the rules that made it, in scratch folders, and compared with what is stored.
+"""A sample of every run, made again by the rules that made it (:mod:`beirflow.audit.remaking`), and compared with what is stored.
 
 Of each corpus some queries and some documents are drawn. Twice, the drawn queries are represented and searched again:
 
 - in a *pool*, a small corpus of the drawn documents, those that are judged for the drawn queries, and the first ones of every run
   for them, all of which are represented again, too: whatever stands in a run is scored again, beside its rivals;
 - in the whole corpus, in the stored representations of its documents, where these are here.
-
-What depends on more than a pool has, such as the statistics of a corpus or the run of another system, is taken from the results;
-other checks make that again. So are expansions, of which only those of the drawn documents are made again. No model is fetched:
-its record is taken from the results too, and each job compares it with the files that are here.
 """
 
-import errno
 import math
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from pathlib import Path
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,21 +24,15 @@ from beirflow.audit.chain import Chain
 from beirflow.audit.checks import NOT_CHECKED, PASSED, UNREADABLE, Check
 from beirflow.audit.configured import Stated
 from beirflow.audit.reading import check_unpacked, part, read_columns
+from beirflow.audit.remaking import FROM_RUNS, PRECISIONS, Drawn, Remaking, is_chunked, names_in, pattern_of, remaking, with_chunk
 from beirflow.audit.representations import distance, rows_of
-from beirflow.audit.scratch import Scratch, scratch
 from beirflow.config.main_measure import cutoff_of, main_measure
-from beirflow.core import kinds, layout
-from beirflow.core.digests import file_digest
+from beirflow.core import layout
 from beirflow.core.errors import BeirflowError, DataError
-from beirflow.core.patterns import Pattern
 from beirflow.core.progress import Progress
-from beirflow.core.records import RECORD_DIGEST, precisions_in, write_json
-from beirflow.data.corpus_files import EXCLUDED_ROWS, FOOTER, footer_digest
-from beirflow.data.prepare import excluded_rows_of
-from beirflow.data.sources.forms import EXCLUDED
+from beirflow.core.records import precisions_in
 from beirflow.evaluation.measures import measure
 from beirflow.evaluation.paired_tests import confidence_interval, randomisation_test
-from beirflow.ranking.run_file import RUN
 
 NAME = "samples are made again"
 POOL = "texts represented and searched again rank as in the runs"
@@ -53,10 +40,6 @@ WHOLE = "queries searched again in the whole corpus rank as in the runs"
 TEXTS = "texts represented again are as stored"
 WRITTEN = "additions to documents made again are as stored"
 
-FROM_RUNS = (layout.RUN.folder(), layout.CORPUS.folder())  # folders of files of which runs are made without any other
-
-FIRST = 100  # documents of each run that are in a pool, for each drawn query
-PRECISIONS = ("float32", "float16", "bfloat16")  # the most precise one first
 CHANCE = 1e-3  # least probability of a main measure of the drawn queries that is so much higher than made again
 ROUNDING = 1e-6  # distance of two scores of the same representations, over the largest
 GROWTH = 4  # times that a score may be further from another than the representations of its query are
@@ -89,62 +72,18 @@ def check_samples(chain: Chain, stated: Stated, sample: int, seed: int) -> Itera
 def _check_sizes(chain: Chain, dataset: str) -> None:
     """Raise RecordError for a representation that unpacks to more than its size can hold, while memory is limited."""
     for path in chain.claims:
-        if path.endswith(".arrow") and _names(path).get("dataset") == dataset and chain.listing.files.get(path):
+        if path.endswith(".arrow") and names_in(path).get("dataset") == dataset and chain.listing.files.get(path):
             check_unpacked(chain.folder / path, path)
-
-
-@dataclass
-class Drawn:
-    """What was drawn of a corpus."""
-
-    dataset: str
-    queries: pa.Table  # the drawn rows of ``queries.parquet``
-    qrels: pa.Table  # their judgements
-    documents: pa.Array  # ids of the drawn documents
-    every: pa.Array  # ids of all documents
-    pool: pa.Array  # ids of the documents of the pool, in the order of the corpus
-    runs: Mapping[str, pa.Table]  # by system, the hits of the drawn queries
-    first: int  # how many of the first documents of each run are in the pool
-
-    @classmethod
-    def of(
-        cls, chain: Chain, stated: Stated, dataset: str, systems: list[str], sample: int, random: np.random.Generator
-    ) -> "Drawn":
-        """Draw queries and documents, all where there are fewer."""
-
-        def read(pattern: Pattern, *columns: str, system: str = "") -> pa.Table:
-            path = pattern(dataset=dataset, system=system)
-            return read_columns(chain.file(path), path, columns or None)
-
-        def depth_of(name: str) -> int:
-            known = stated.experiment.systems.get(name)
-            return (known and stated.experiment.family(name).reads(known.settings).depth) or 0
-
-        def some(table: pa.Table) -> pa.Table:
-            return table.take(np.sort(random.choice(len(table), min(sample, len(table)), replace=False)))
-
-        every, queries = read(layout.DOCUMENTS, "doc_id"), some(read(layout.QUERIES))
-        documents = some(every)
-        of_drawn = pc.field("query_id").isin(pc.unique(queries["query_id"]))
-        qrels = read(layout.QRELS).filter(of_drawn)
-        runs = {system: read(layout.RUN, system=system).filter(of_drawn) for system in systems}
-        # What scores the first documents of another run again needs all of them.
-        first = max(FIRST, *(depth_of(name) for name in systems))
-        tables = [documents, qrels, *(run.filter(pc.field("rank") <= first) for run in runs.values())]
-        wanted = pc.unique(pa.concat_tables([each.select(["doc_id"]) for each in tables])["doc_id"])
-        ids = every["doc_id"].combine_chunks()
-        pool = ids.filter(pc.is_in(ids, value_set=wanted))
-        return cls(dataset, queries, qrels, documents["doc_id"].combine_chunks(), ids, pool, runs, first)
 
 
 def _check_corpus(chain: Chain, stated: Stated, drawn: Drawn, progress: Progress) -> Iterator[Check]:
     """Check every run of a corpus, in one scratch folder after the other: Snakemake reads rules for one experiment at a time."""
     for ids, kinds_of_checks in (
-        (drawn.pool, (Again.check_run, Again.check_texts)),
-        (None, (Again.check_run,)),
-        (drawn.documents, (Again.check_additions,)),
+        (drawn.pool, (Sample.check_run, Sample.check_texts)),
+        (None, (Sample.check_run,)),
+        (drawn.documents, (Sample.check_additions,)),
     ):
-        with _again(chain, stated, drawn, ids) as again:
+        with remaking(Sample, chain, stated, drawn, ids) as again:
             for system in drawn.runs:
                 for check in kinds_of_checks if system not in stated.unknown else ():
                     checks = _guarded(chain, system, drawn.dataset, partial(check, again, system))
@@ -165,87 +104,25 @@ def _guarded(chain: Chain, system: str, dataset: str, check: Callable[[], Iterat
     return checks
 
 
-@contextmanager
-def _again(chain: Chain, stated: Stated, drawn: Drawn, ids: pa.Array | None) -> Iterator["Again"]:
-    """Give a scratch folder with the drawn queries, and with some documents as one chunk; None for the whole corpus."""
-    name, experiment = drawn.dataset, stated.experiment
-    config, datasets = dict(experiment.config), dict(experiment.datasets)
-    count = len(drawn.every if ids is None else ids)
-    alone: dict[str, Any] = {"shares_texts_with": None, "sample_documents": None, "sample_queries": None}
-    datasets[name] = replace(datasets[name], documents=count, queries=drawn.queries.num_rows, **alone)
-    if ids is not None:
-        config["chunk_documents"] = max(1, count)
-    records = (chain.records.get(layout.RUN_RECORD(system=system, dataset=dataset)) for system, dataset in chain.runs)
-    made = {precision for record in records if record for precision in precisions_in(record)}
-    asked = stated.auditor.config["precision"]
-    # Stored representations are searched with queries of the same precision only.
-    config["precision"] = (
-        asked if asked != "auto" and ids is not None else next((each for each in PRECISIONS if each in made), "auto")
-    )
-    with scratch(replace(experiment, config=config, datasets=datasets)) as place:
-        again = Again(chain, stated, drawn, place, ids)
-        again.write_corpus()
-        yield again
-
-
 @dataclass
-class Again:
-    """A scratch folder in which runs of the drawn queries are made again."""
+class Sample(Remaking):
+    """Runs of the drawn queries, made again, and their comparison with those that are stored."""
 
-    chain: Chain
-    stated: Stated
-    drawn: Drawn
-    place: Scratch
-    ids: pa.Array | None  # of the documents; None for the whole corpus
-    system: str = ""  # whose run is made
-    behind: dict[str, set[str]] = field(default_factory=dict)  # by path, what it is made from
     compared: set[str] = field(default_factory=set)  # representations and additions that were compared
-
-    @property
-    def name(self) -> str:
-        """System and corpus, for a sentence."""
-        return f"{self.system} on {self.drawn.dataset}"
-
-    @cached_property
-    def corpus(self) -> dict[str, Any]:
-        """The stored record of the corpus."""
-        return self.chain.record(layout.CORPUS(dataset=self.drawn.dataset))
-
-    def write_corpus(self) -> None:
-        """Write documents, queries, their judgements, which may be all that a query ranks, and their record."""
-        patterns = (layout.DOCUMENTS, layout.QUERIES, layout.QRELS, layout.CORPUS)
-        paths = [each(dataset=self.drawn.dataset) for each in patterns]
-        documents, queries, qrels, record = (self.place.folder / path for path in paths)
-        stored, table = self.chain.file(paths[0]), self.drawn.queries
-        if self.ids is None:
-            self.place.link(self.chain.folder, paths[:1])
-            digest = part(self.corpus, "outputs", paths[0], kind=str)
-        else:
-            queries.parent.mkdir(parents=True)
-            kept = pq.read_table(stored, filters=pc.field("doc_id").isin(self.ids))
-            pq.write_table(kept, documents, row_group_size=max(1, len(kept)), write_page_checksum=True, use_dictionary=False)
-            digest = file_digest(documents)
-        if EXCLUDED_ROWS in table.column_names and self.ids is not None:
-            rows = excluded_rows_of(table[EXCLUDED].combine_chunks(), self.ids.cast(pa.large_string()))
-            table = table.set_column(table.column_names.index(EXCLUDED_ROWS), EXCLUDED_ROWS, rows)
-        pq.write_table(table, queries, compression="zstd")
-        pq.write_table(self.drawn.qrels, qrels, compression="zstd")
-        outputs = {paths[0]: digest, **{path: file_digest(self.place.folder / path) for path in paths[1:3]}}
-        self._write(record, self.corpus, outputs=outputs, **{FOOTER: footer_digest(documents)})
 
     def check_run(self, system: str) -> Iterator[Check]:
         """Make the run of a system again, and compare it; nothing of one that is made from other runs or a file alone."""
         self.system, path = system, layout.RUN(system=system, dataset=self.drawn.dataset)
-        inputs = self._inputs(path)
+        inputs = self.inputs(path)
         if all(name.startswith(FROM_RUNS) for name in inputs):
             return  # to make it again needs no sample
-        if self.ids is None and not any(map(_is_chunked, self._behind(path))):
+        if self.ids is None and not any(map(is_chunked, self.behind(path))):
             return  # nothing of it was represented before
         is_approximate = any(layout.INDEX.names_in(name) is not None for name in inputs)
         if is_approximate and self.ids is None and len(self.drawn.every) > MOST_INDEXED:
             raise DataError(f"an index of {len(self.drawn.every):,} documents is not built again, but up to {MOST_INDEXED:,}")
         shutil.rmtree(self.place.folder / layout.RUN.folder(), ignore_errors=True)  # others' runs are those that are stored
-        self._obtain(path)
+        self.obtain(path)
         again = pq.read_table(self.place.folder / path)
         yield self._compare(path, again, is_approximate=is_approximate)
 
@@ -307,13 +184,13 @@ class Again:
 
     def _tolerance_of_queries(self, path: str) -> float:
         """Return how far scores may be apart where documents are those that are stored, and queries were represented again."""
-        made = [name for name in self._represented(path) if not _is_chunked(name)]
+        made = [name for name in self._represented(path) if not is_chunked(name)]
         apart = [self._distances(name)[2].max(initial=0.0) for name in made]
         return min(self._tolerance, GROWTH * max(apart, default=0.0)) + ROUNDING
 
     def _represented(self, path: str) -> list[str]:
         """List the representations behind a run that were made here."""
-        files = {name: self.place.folder / name for name in sorted(self._behind(path))}
+        files = {name: self.place.folder / name for name in sorted(self.behind(path))}
         return [
             name
             for name, file in files.items()
@@ -330,9 +207,9 @@ class Again:
 
     def _distances(self, path: str) -> tuple[list[str], pa.Array, np.ndarray]:
         """Return the stored files like one that was made again, the drawn texts in it, and how far apart both have these."""
-        if _is_chunked(path):
+        if is_chunked(path):
             ids, every, here = self.drawn.documents, self.drawn.every, self.drawn.pool
-            paths = [_with_chunk(_pattern_of(path), path, chunk) for chunk in range(part(self.corpus, "chunks", kind=int))]
+            paths = [with_chunk(pattern_of(path), path, chunk) for chunk in range(part(self.corpus, "chunks", kind=int))]
             with pq.ParquetFile(self.chain.file(layout.DOCUMENTS(dataset=self.drawn.dataset))) as file:
                 sizes = [file.metadata.row_group(chunk).num_rows for chunk in range(file.metadata.num_row_groups)]
         else:
@@ -361,12 +238,12 @@ class Again:
     def check_additions(self, system: str) -> Iterator[Check]:
         """Let a model make again what was added to the drawn documents of a system, and compare it."""
         self.system = system
-        for path in sorted(self._behind(layout.RUN(system=system, dataset=self.drawn.dataset))):
+        for path in sorted(self.behind(layout.RUN(system=system, dataset=self.drawn.dataset))):
             if layout.EXPANSION.names_in(path) is None or path in self.compared or not self.place.job(path).computes:
                 continue
             self.compared.add(path)
-            self._obtain(path, is_written=True)
-            again, stored = pq.read_table(self.place.folder / path), self._additions(path)
+            self.obtain(path, is_written=True)
+            again, stored = pq.read_table(self.place.folder / path), self.additions(path)
             ids, texts = again["doc_id"].combine_chunks(), "weights" not in again.column_names
             # Of some documents nothing was to be made, which others were depends on all of them.
             pairs = [_entries(before, after) for before, after in zip(stored.to_pylist(), again.to_pylist(), strict=True)]
@@ -375,130 +252,6 @@ class Again:
             if texts:  # of which each that is another counts twice in the square of the distance
                 apart, tolerance = np.array([np.mean(apart**2) / 2]), max(tolerance, OTHER_TEXTS)
             yield self._judged(WRITTEN, [path], ids, apart, tolerance)
-
-    def _inputs(self, path: str) -> list[str]:
-        job = self.place.job(path)
-        if job is None:
-            raise DataError(f"no rule here makes {path}")
-        return self.place.inputs(job)
-
-    def _behind(self, path: str) -> set[str]:
-        """Return what a file of this corpus is made from, the files behind that included, without runs of other systems."""
-        if path not in self.behind:
-            inputs = self._inputs(path)
-            own = [name for name in inputs if not name.startswith(FROM_RUNS) and "dataset" in _names(name)]
-            self.behind[path] = {*inputs, *(each for name in own for each in self._behind(name))}
-        return self.behind[path]
-
-    def _obtain(self, path: str, *, is_written: bool = False) -> None:
-        """Make a file, and what it is made from; or take it from the results if more decides over it than is here."""
-        if (self.place.folder / path).exists():
-            return
-        kind = _pattern_of(path)
-        names = kind.names_in(path) or {}
-        if kind in (layout.RUN, layout.RUN_RECORD) and names["system"] != self.system:
-            self._take(layout.RUN(**names), self._hits(names["system"]))
-        elif "dataset" not in names or (self.ids is None and not self._depends(path)):
-            self._link(path, is_whole=True)
-        elif kind in (layout.EXPANSION, layout.EXPANSION_RECORD) and not is_written:
-            self._take(layout.EXPANSION(**names), self._additions(path))
-        elif self.ids is not None and self._sums_up(path):
-            self._link(path, is_whole=False)
-        else:
-            for name in self._inputs(path):
-                self._obtain(name)
-            job = self.place.job(path)
-            if job.computes and not self._is_known(dict(job.wildcards.items())):
-                raise DataError(f"it is not known here where the model is that makes {path}; name it under custom.systems")
-            self.place.run(job)
-
-    def _is_known(self, names: Mapping[str, str]) -> bool:
-        """Test whether the model of a system or of an expansion is one of the person who audits."""
-        if "system" in names:
-            return names["system"] in self.stated.known
-        experiment = self.stated.experiment
-        return any(names["expansion"] in experiment.expansions.of_system(system) for system in self.stated.known)
-
-    def _sums_up(self, path: str) -> bool:
-        """Test whether a file is made from all chunks of a corpus, and is no index and no run."""
-        if _is_chunked(path) or _pattern_of(path) in (layout.INDEX, layout.INDEX_RECORD, layout.RUN, layout.RUN_RECORD):
-            return False
-        return any(map(_is_chunked, self._inputs(path)))
-
-    def _depends(self, path: str) -> bool:
-        """Test whether a file depends on the queries; of an index say so, since a stored one is not opened."""
-        if _pattern_of(path) in (layout.INDEX, layout.INDEX_RECORD):
-            return True
-        return layout.QUERIES(dataset=self.drawn.dataset) in self._behind(path)
-
-    def _link(self, path: str, *, is_whole: bool) -> None:
-        """Take what a job made from the results; unless documents are all here, its record then names those that are."""
-        job = None if is_whole and "dataset" not in (_pattern_of(path).names_in(path) or {}) else self.place.job(path)
-        outputs = [path] if job is None else self.place.outputs(job)
-        files = [name for name in self.chain.listing.files if any(f"{name}/".startswith(f"{each}/") for each in outputs)]
-        if not files:
-            raise FileNotFoundError(errno.ENOENT, "is missing", path)
-        for name in files:
-            self.chain.file(name)
-        self.place.link(self.chain.folder, files if is_whole else [name for name in files if name not in self.chain.records])
-        for name in files if not is_whole else ():
-            if record := self.chain.records.get(name):
-                self._write(self.place.folder / name, record, outputs={})
-
-    def _take(self, path: str, rows: pa.Table) -> None:
-        """Write some rows of a stored table, and a record that says so."""
-        file, stored = self.place.folder / path, layout.record_of(_with_chunk(_pattern_of(path), path, 0)).as_posix()
-        file.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(rows, file, compression="zstd", write_page_checksum=True)
-        record = self.chain.record(stored)
-        counted = {"rows": rows.num_rows} if "rows" in record else {}
-        self._write(layout.record_of(file), record, outputs={path: file_digest(file)}, **counted)
-
-    def _write(self, file: Path, record: Mapping[str, Any], *, outputs: Mapping[str, str], **facts: Any) -> None:
-        """Write a record that names the files as they are here, of those that are here."""
-        inputs, stored = ({name: self.place.folder / name for name in record[key]} for key in ("inputs", "outputs"))
-        here = {name: file_digest(path) for name, path in inputs.items() if path.is_file()}
-        own = outputs or {name: file_digest(path) for name, path in stored.items()}
-        said = {key: value for key, value in record.items() if key != RECORD_DIGEST}
-        write_json(file, {**said, **facts, "inputs": here, "outputs": dict(own)})
-
-    def _hits(self, system: str) -> pa.Table:
-        """Return the hits of a run of another system that are here, with their ranks here."""
-        if (run := self.drawn.runs.get(system)) is None:
-            raise DataError(f"there is no run of {system}")
-        if self.ids is None:
-            return run
-        here = run.filter(pc.is_in(run["doc_id"], value_set=self.ids)).to_pandas()
-        here["rank"] = (here.groupby("query_id", sort=False).cumcount() + 1).astype(np.int32)
-        return pa.Table.from_pandas(here, RUN, preserve_index=False)
-
-    def _additions(self, path: str) -> pa.Table:
-        """Return what is stored as added to the documents that are here."""
-        chunks = range(part(self.corpus, "chunks", kind=int))
-        names = [_with_chunk(layout.EXPANSION, layout.EXPANSION(**_names(path)), chunk) for chunk in chunks]
-        table = pa.concat_tables([read_columns(self.chain.file(name), name) for name in names])
-        return table.take(pc.index_in(self.ids, value_set=table["doc_id"].combine_chunks()))
-
-
-def _names(path: str) -> dict[str, str]:
-    return _pattern_of(path).names_in(path) or {}
-
-
-def _pattern_of(path: str) -> Pattern:
-    """Return the pattern of a path of results."""
-    found = next((each for each in kinds.PATTERNS if each.names_in(path) is not None), None)
-    if found is None:
-        raise DataError(f"{path} is no file that beirflow writes")
-    return found
-
-
-def _is_chunked(path: str) -> bool:
-    return "chunk" in _names(path)
-
-
-def _with_chunk(pattern: Pattern, path: str, chunk: int) -> str:
-    names: dict[str, Any] = {**(pattern.names_in(path) or {}), "chunk": chunk}
-    return pattern(**names)
 
 
 def _entries(*rows: Mapping[str, Any]) -> list[tuple[np.ndarray, np.ndarray]]:

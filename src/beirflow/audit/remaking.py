@@ -1,0 +1,281 @@
+"""Files of drawn queries and documents, made again in a scratch folder by the rules that made the results.
+
+What depends on more than a pool of documents has, such as the statistics of a corpus or the run of another system, is taken from
+the results; other checks make that again. So are expansions, of which only those of the drawn documents are made again. No model
+is fetched: its record is taken from the results too, and each job compares it with the files that are here.
+"""
+
+import errno
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from beirflow.audit.chain import Chain
+from beirflow.audit.configured import Stated
+from beirflow.audit.reading import part, read_columns
+from beirflow.audit.scratch import Scratch, scratch
+from beirflow.core import kinds, layout
+from beirflow.core.digests import file_digest
+from beirflow.core.errors import DataError
+from beirflow.core.patterns import Pattern
+from beirflow.core.records import RECORD_DIGEST, precisions_in, write_json
+from beirflow.data.corpus_files import EXCLUDED_ROWS, FOOTER, footer_digest
+from beirflow.data.prepare import excluded_rows_of
+from beirflow.data.sources.forms import EXCLUDED
+from beirflow.ranking.run_file import RUN
+
+FROM_RUNS = (layout.RUN.folder(), layout.CORPUS.folder())  # folders of files of which runs are made without any other
+
+FIRST = 100  # documents of each run that are in a pool, for each drawn query
+PRECISIONS = ("float32", "float16", "bfloat16")  # the most precise one first
+
+
+@dataclass
+class Drawn:
+    """What was drawn of a corpus."""
+
+    dataset: str
+    queries: pa.Table  # the drawn rows of ``queries.parquet``
+    qrels: pa.Table  # their judgements
+    documents: pa.Array  # ids of the drawn documents
+    every: pa.Array  # ids of all documents
+    pool: pa.Array  # ids of the documents of the pool, in the order of the corpus
+    runs: Mapping[str, pa.Table]  # by system, the hits of the drawn queries
+    first: int  # how many of the first documents of each run are in the pool
+
+    @classmethod
+    def of(
+        cls, chain: Chain, stated: Stated, dataset: str, systems: list[str], sample: int, random: np.random.Generator
+    ) -> "Drawn":
+        """Draw queries and documents, all where there are fewer."""
+
+        def read(pattern: Pattern, *columns: str, system: str = "") -> pa.Table:
+            path = pattern(dataset=dataset, system=system)
+            return read_columns(chain.file(path), path, columns or None)
+
+        def depth_of(name: str) -> int:
+            known = stated.experiment.systems.get(name)
+            return (known and stated.experiment.family(name).reads(known.settings).depth) or 0
+
+        def some(table: pa.Table) -> pa.Table:
+            return table.take(np.sort(random.choice(len(table), min(sample, len(table)), replace=False)))
+
+        every, queries = read(layout.DOCUMENTS, "doc_id"), some(read(layout.QUERIES))
+        documents = some(every)
+        of_drawn = pc.field("query_id").isin(pc.unique(queries["query_id"]))
+        qrels = read(layout.QRELS).filter(of_drawn)
+        runs = {system: read(layout.RUN, system=system).filter(of_drawn) for system in systems}
+        # What scores the first documents of another run again needs all of them.
+        first = max(FIRST, *(depth_of(name) for name in systems))
+        tables = [documents, qrels, *(run.filter(pc.field("rank") <= first) for run in runs.values())]
+        wanted = pc.unique(pa.concat_tables([each.select(["doc_id"]) for each in tables])["doc_id"])
+        ids = every["doc_id"].combine_chunks()
+        pool = ids.filter(pc.is_in(ids, value_set=wanted))
+        return cls(dataset, queries, qrels, documents["doc_id"].combine_chunks(), ids, pool, runs, first)
+
+
+@dataclass
+class Remaking:
+    """A scratch folder in which runs of the drawn queries are made again."""
+
+    chain: Chain
+    stated: Stated
+    drawn: Drawn
+    place: Scratch
+    ids: pa.Array | None  # of the documents; None for the whole corpus
+    system: str = ""  # whose run is made
+    known: dict[str, set[str]] = field(default_factory=dict)  # by path, what it is made from, as far as that was asked
+
+    @property
+    def name(self) -> str:
+        """System and corpus, for a sentence."""
+        return f"{self.system} on {self.drawn.dataset}"
+
+    @cached_property
+    def corpus(self) -> dict[str, Any]:
+        """The stored record of the corpus."""
+        return self.chain.record(layout.CORPUS(dataset=self.drawn.dataset))
+
+    def write_corpus(self) -> None:
+        """Write documents, queries, their judgements, which may be all that a query ranks, and their record."""
+        patterns = (layout.DOCUMENTS, layout.QUERIES, layout.QRELS, layout.CORPUS)
+        paths = [each(dataset=self.drawn.dataset) for each in patterns]
+        documents, queries, qrels, record = (self.place.folder / path for path in paths)
+        stored, table = self.chain.file(paths[0]), self.drawn.queries
+        if self.ids is None:
+            self.place.link(self.chain.folder, paths[:1])
+            digest = part(self.corpus, "outputs", paths[0], kind=str)
+        else:
+            queries.parent.mkdir(parents=True)
+            kept = pq.read_table(stored, filters=pc.field("doc_id").isin(self.ids))
+            pq.write_table(kept, documents, row_group_size=max(1, len(kept)), write_page_checksum=True, use_dictionary=False)
+            digest = file_digest(documents)
+        if EXCLUDED_ROWS in table.column_names and self.ids is not None:
+            rows = excluded_rows_of(table[EXCLUDED].combine_chunks(), self.ids.cast(pa.large_string()))
+            table = table.set_column(table.column_names.index(EXCLUDED_ROWS), EXCLUDED_ROWS, rows)
+        pq.write_table(table, queries, compression="zstd")
+        pq.write_table(self.drawn.qrels, qrels, compression="zstd")
+        outputs = {paths[0]: digest, **{path: file_digest(self.place.folder / path) for path in paths[1:3]}}
+        self._write(record, self.corpus, outputs=outputs, **{FOOTER: footer_digest(documents)})
+
+    def inputs(self, path: str) -> list[str]:
+        """Return the inputs of the job that makes a file. Raises DataError if no rule makes it."""
+        job = self.place.job(path)
+        if job is None:
+            raise DataError(f"no rule here makes {path}")
+        return self.place.inputs(job)
+
+    def behind(self, path: str) -> set[str]:
+        """Return what a file of this corpus is made from, the files behind that included, without runs of other systems."""
+        if path not in self.known:
+            inputs = self.inputs(path)
+            own = [name for name in inputs if not name.startswith(FROM_RUNS) and "dataset" in names_in(name)]
+            self.known[path] = {*inputs, *(each for name in own for each in self.behind(name))}
+        return self.known[path]
+
+    def obtain(self, path: str, *, is_written: bool = False) -> None:
+        """Make a file, and what it is made from; or take it from the results if more decides over it than is here."""
+        if (self.place.folder / path).exists():
+            return
+        kind = pattern_of(path)
+        names = kind.names_in(path) or {}
+        if kind in (layout.RUN, layout.RUN_RECORD) and names["system"] != self.system:
+            self._take(layout.RUN(**names), self._hits(names["system"]))
+        elif "dataset" not in names or (self.ids is None and not self._depends(path)):
+            self._link(path, is_whole=True)
+        elif kind in (layout.EXPANSION, layout.EXPANSION_RECORD) and not is_written:
+            self._take(layout.EXPANSION(**names), self.additions(path))
+        elif self.ids is not None and self._sums_up(path):
+            self._link(path, is_whole=False)
+        else:
+            for name in self.inputs(path):
+                self.obtain(name)
+            job = self.place.job(path)
+            if job.computes and not self._is_known(dict(job.wildcards.items())):
+                raise DataError(f"it is not known here where the model is that makes {path}; name it under custom.systems")
+            self.place.run(job)
+
+    def _is_known(self, names: Mapping[str, str]) -> bool:
+        """Test whether the model of a system or of an expansion is one of the person who audits."""
+        if "system" in names:
+            return names["system"] in self.stated.known
+        experiment = self.stated.experiment
+        return any(names["expansion"] in experiment.expansions.of_system(system) for system in self.stated.known)
+
+    def _sums_up(self, path: str) -> bool:
+        """Test whether a file is made from all chunks of a corpus, and is no index and no run."""
+        if is_chunked(path) or pattern_of(path) in (layout.INDEX, layout.INDEX_RECORD, layout.RUN, layout.RUN_RECORD):
+            return False
+        return any(map(is_chunked, self.inputs(path)))
+
+    def _depends(self, path: str) -> bool:
+        """Test whether a file depends on the queries; of an index say so, since a stored one is not opened."""
+        if pattern_of(path) in (layout.INDEX, layout.INDEX_RECORD):
+            return True
+        return layout.QUERIES(dataset=self.drawn.dataset) in self.behind(path)
+
+    def _link(self, path: str, *, is_whole: bool) -> None:
+        """Take what a job made from the results; unless documents are all here, its record then names those that are."""
+        job = None if is_whole and "dataset" not in (pattern_of(path).names_in(path) or {}) else self.place.job(path)
+        outputs = [path] if job is None else self.place.outputs(job)
+        files = [name for name in self.chain.listing.files if any(f"{name}/".startswith(f"{each}/") for each in outputs)]
+        if not files:
+            raise FileNotFoundError(errno.ENOENT, "is missing", path)
+        for name in files:
+            self.chain.file(name)
+        self.place.link(self.chain.folder, files if is_whole else [name for name in files if name not in self.chain.records])
+        for name in files if not is_whole else ():
+            if record := self.chain.records.get(name):
+                self._write(self.place.folder / name, record, outputs={})
+
+    def _take(self, path: str, rows: pa.Table) -> None:
+        """Write some rows of a stored table, and a record that says so."""
+        file, stored = self.place.folder / path, layout.record_of(with_chunk(pattern_of(path), path, 0)).as_posix()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(rows, file, compression="zstd", write_page_checksum=True)
+        record = self.chain.record(stored)
+        counted = {"rows": rows.num_rows} if "rows" in record else {}
+        self._write(layout.record_of(file), record, outputs={path: file_digest(file)}, **counted)
+
+    def _write(self, file: Path, record: Mapping[str, Any], *, outputs: Mapping[str, str], **facts: Any) -> None:
+        """Write a record that names the files as they are here, of those that are here."""
+        inputs, stored = ({name: self.place.folder / name for name in record[key]} for key in ("inputs", "outputs"))
+        here = {name: file_digest(path) for name, path in inputs.items() if path.is_file()}
+        own = outputs or {name: file_digest(path) for name, path in stored.items()}
+        said = {key: value for key, value in record.items() if key != RECORD_DIGEST}
+        write_json(file, {**said, **facts, "inputs": here, "outputs": dict(own)})
+
+    def _hits(self, system: str) -> pa.Table:
+        """Return the hits of a run of another system that are here, with their ranks here."""
+        if (run := self.drawn.runs.get(system)) is None:
+            raise DataError(f"there is no run of {system}")
+        if self.ids is None:
+            return run
+        here = run.filter(pc.is_in(run["doc_id"], value_set=self.ids)).to_pandas()
+        here["rank"] = (here.groupby("query_id", sort=False).cumcount() + 1).astype(np.int32)
+        return pa.Table.from_pandas(here, RUN, preserve_index=False)
+
+    def additions(self, path: str) -> pa.Table:
+        """Return what is stored as added to the documents that are here."""
+        chunks = range(part(self.corpus, "chunks", kind=int))
+        names = [with_chunk(layout.EXPANSION, layout.EXPANSION(**names_in(path)), chunk) for chunk in chunks]
+        table = pa.concat_tables([read_columns(self.chain.file(name), name) for name in names])
+        return table.take(pc.index_in(self.ids, value_set=table["doc_id"].combine_chunks()))
+
+
+Kind = TypeVar("Kind", bound=Remaking)
+
+
+@contextmanager
+def remaking(kind: type[Kind], chain: Chain, stated: Stated, drawn: Drawn, ids: pa.Array | None) -> Iterator[Kind]:
+    """Give a scratch folder with the drawn queries, and with some documents as one chunk; None for the whole corpus."""
+    name, experiment = drawn.dataset, stated.experiment
+    config, datasets = dict(experiment.config), dict(experiment.datasets)
+    count = len(drawn.every if ids is None else ids)
+    alone: dict[str, Any] = {"shares_texts_with": None, "sample_documents": None, "sample_queries": None}
+    datasets[name] = replace(datasets[name], documents=count, queries=drawn.queries.num_rows, **alone)
+    if ids is not None:
+        config["chunk_documents"] = max(1, count)
+    records = (chain.records.get(layout.RUN_RECORD(system=system, dataset=dataset)) for system, dataset in chain.runs)
+    made = {precision for record in records if record for precision in precisions_in(record)}
+    asked = stated.auditor.config["precision"]
+    # Stored representations are searched with queries of the same precision only.
+    config["precision"] = (
+        asked if asked != "auto" and ids is not None else next((each for each in PRECISIONS if each in made), "auto")
+    )
+    with scratch(replace(experiment, config=config, datasets=datasets)) as place:
+        again = kind(chain, stated, drawn, place, ids)
+        again.write_corpus()
+        yield again
+
+
+def names_in(path: str) -> dict[str, str]:
+    """Return the names in a path of results, such as its system and dataset."""
+    return pattern_of(path).names_in(path) or {}
+
+
+def pattern_of(path: str) -> Pattern:
+    """Return the pattern of a path of results."""
+    found = next((each for each in kinds.PATTERNS if each.names_in(path) is not None), None)
+    if found is None:
+        raise DataError(f"{path} is no file that beirflow writes")
+    return found
+
+
+def is_chunked(path: str) -> bool:
+    """Test whether there is such a file for each chunk of a corpus."""
+    return "chunk" in names_in(path)
+
+
+def with_chunk(pattern: Pattern, path: str, chunk: int) -> str:
+    """Return the path of a pattern with the names in another path, of a chunk."""
+    names: dict[str, Any] = {**(pattern.names_in(path) or {}), "chunk": chunk}
+    return pattern(**names)
