@@ -93,7 +93,7 @@ def test_files_of_file_managers_and_the_signature_are_named_and_fail_nothing(for
     for name in names:
         forger.path(name).write_bytes(b"Bud1")
     assert forger.failed() == []
-    (meaningless,) = [check for check in forger.checks() if check.found.endswith("are no results, and were not opened")]
+    (meaningless,) = [check for check in forger.checks() if check.found.startswith("not opened, since they are no results")]
     assert (meaningless.status, list(meaningless.files)) == ("not checked", names)
 
 

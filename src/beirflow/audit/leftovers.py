@@ -24,9 +24,9 @@ WORDS = {
     "of an extension": (NOT_CHECKED, "this needs the extension that writes {}; no number of the summary depends on it"),
     "earlier": (WARNING, f"nothing that {MANIFEST} names needs {{}}, perhaps of an earlier configuration or an unfinished run"),
     "unfinished": (WARNING, "an interrupted job was writing {}, on which no result depends"),
-    "traces": (NOT_CHECKED, "{} say what jobs did and took; nothing names digests of them"),
-    "meaningless": (NOT_CHECKED, "{} are no results, and were not opened"),
-    "other results": (NOT_CHECKED, "{} are other results"),
+    "traces": (NOT_CHECKED, "logs and measurements say what jobs did and took; nothing names digests of {}"),
+    "meaningless": (NOT_CHECKED, "not opened, since they are no results: {}"),
+    "other results": (NOT_CHECKED, "files of other results: {}"),
     "unreadable": (NOT_CHECKED, "it is not known whether {} are needed, since a record cannot be read"),
 }
 """By kind of file that no record of these results names, its status, and what is said of such files."""
