@@ -43,7 +43,7 @@ PURPOSES = {
 }
 """What each file of requirements is for."""
 
-BASE = ["numpy", "scipy", "regex", "pyarrow", "orjson", "requests", "tqdm", "jsonschema", "pyyaml", "psutil"]
+BASE = ["numpy", "scipy", "regex", "pyarrow", "orjson", "requests", "tqdm", "annotated-types", "pydantic", "pyyaml", "psutil"]
 MODELS = ["torch", "transformers", "tokenizers", "safetensors", "sentencepiece", "protobuf", "huggingface-hub", "nvidia-ml-py"]
 ENVIRONMENTS = {
     "data": ("touch data but no model", [*BASE, "pandas", "pytrec-eval-terrier", "pystemmer", "huggingface-hub"]),

@@ -2,10 +2,14 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from annotated_types import Interval
 
 from beirflow.core.extensions import Addition, Extension, Observer
+from beirflow.core.keys import OrNull
 from beirflow.core.layout import COST
 from beirflow.extensions.energy.layout import ENERGY
 
@@ -28,7 +32,16 @@ def _gpu(gpu: "Gpu | None", jobs: Callable[[], int] | None) -> None:
     count_gpu(gpu, jobs)
 
 
+@dataclass(frozen=True)
+class Keys:
+    """Keys of the configuration."""
+
+    carbon_intensity: OrNull[Annotated[float, Interval(ge=0, le=2000)]] = None
+    """Grams of CO2 per kilowatt-hour at the site of the jobs; null if not known."""
+
+
 EXTENSION = Extension(
+    keys=Keys,
     folder=Path(__file__).parent,
     patterns=(ENERGY,),
     files={COST: "time, memory, disk and energy"},

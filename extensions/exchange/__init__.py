@@ -1,9 +1,11 @@
 """Results in the forms of other tools, RO-Crate, runs with their provenance, MTEB, and beside other folders of results."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from beirflow.core.extensions import Command, Extension, Inventory
+from beirflow.core.keys import LEFT_OUT, OrNull, Text
 from beirflow.core.patterns import patterns_in
 from beirflow.extensions.exchange import layout
 
@@ -12,6 +14,38 @@ COMMANDS = f"{__name__}.commands"
 
 def _named(crate: Any) -> set[str]:
     return {str(entity.get("@id")) for entity in crate["@graph"]}
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """Options of the comparison of two folders of results."""
+
+    other: OrNull[Text] = None
+    """The results folder that these results are compared with."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A folder of results, audited before its rows are shown."""
+
+    path: Text
+    """The folder."""
+    name: Text = LEFT_OUT
+    """Its name on the leaderboard; that of the folder unless stated."""
+    manifest_sha256: Text = LEFT_OUT
+    """The published sha256 of its manifest.json."""
+    manifest_signature: Text = LEFT_OUT
+    """A detached OpenSSH signature of that file."""
+    allowed_signers: Text = LEFT_OUT
+    """The file of accepted signers, in the format of ssh-keygen."""
+
+
+@dataclass(frozen=True)
+class LeaderboardOptions:
+    """Options of the leaderboard of many folders."""
+
+    folders: list[Text | Listed] = LEFT_OUT
+    """Folders of results, each audited before its rows are shown."""
 
 
 EXTENSION = Extension(
@@ -27,11 +61,14 @@ EXTENSION = Extension(
         "compare": Command(
             f"{COMMANDS}.compare",
             "these results beside those in another folder",
+            options=CompareOptions,
             moved={"compare_with": ("other", "")},
-            of_results=True,
         ),
         "leaderboard": Command(
-            f"{COMMANDS}.leaderboard", "a leaderboard of many folders, each audited", moved={"folders": ("folders", "")}
+            f"{COMMANDS}.leaderboard",
+            "a leaderboard of many folders, each audited",
+            options=LeaderboardOptions,
+            moved={"folders": ("folders", "")},
         ),
     },
     inventories=(Inventory(layout.CRATE, _named, layout.CRATE_CODE),),

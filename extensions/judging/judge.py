@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from beirflow.data.document_text import document_text
 from beirflow.extensions.judging.chat_server import ChatServer
 from beirflow.extensions.judging.layout import ANSWERS
 from beirflow.extensions.judging.pool import read_pool
+from beirflow.extensions.judging.settings import JudgeSettings
 from beirflow.report.analysis.document_scan import query_texts, texts_of
 
 PROMPT = """You judge whether a document is relevant to a query of a search engine.
@@ -42,21 +43,6 @@ SEED = 0  # of the sample
 
 THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
 NUMBER = re.compile(r"-?\d+")
-
-
-@dataclass(frozen=True)
-class JudgeSettings:
-    """A judge of the configuration."""
-
-    url: str  # base address of the server
-    model: str  # name of the model on the server
-    key_variable: str | None = None  # environment variable with the key; None without a key
-    parameters: Mapping[str, Any] = field(default_factory=lambda: {"temperature": 0})  # further keys of every request
-    sample: int = 200  # pairs to judge that people have judged
-    family: Sequence[str] | None = None  # words in the names of related models, none of which may be ranked
-    requests_at_once: int = 4  # concurrent requests
-    prompt_price: float | None = None  # price of a million tokens of prompts; None if unknown
-    completion_price: float | None = None  # price of a million tokens of answers; None if unknown
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ if not (_HERE / "workflow").is_dir() and (_AROUND / "workflow").is_dir():
     _HERE = _AROUND
 
 WORKFLOW = (_HERE / "workflow").resolve()
-"""The folder of the workflow: rules, catalogue, schemas, templates, profiles. ``config/`` and ``envs/`` lie beside it."""
+"""The folder of the workflow: rules, catalogue, schema, templates, profiles. ``config/`` and ``envs/`` lie beside it."""
 
 EXTENSIONS = _HERE / "extensions"
 """The folder of the extensions that come with the package; others are installed."""

@@ -54,14 +54,14 @@ def late(folder: Path) -> tuple[Any, Callable[[Progress], object]]:
     return encoder, partial(encoder._begin, encoder._read(TEXTS, 0))
 
 
-def weigher(save: Callable[[Path], object], head: str, folder: Path) -> tuple[Any, Callable[[Progress], object]]:
+def weigher(save: Callable[[Path], object], head: Any, folder: Path) -> tuple[Any, Callable[[Progress], object]]:
     save(folder)
     part = read_parts(SparseSettings("s", model=str(folder), head=head), folder, None).documents
     weigher = Weigher("s", part, **HOW)
     return weigher, partial(weigher._begin, weigher._tokenize(TEXTS, None, 0), "documents")
 
 
-def scorer(save: Callable[[Path], Path], kind: str | None, folder: Path) -> tuple[Any, Callable[[Progress], object]]:
+def scorer(save: Callable[[Path], Path], kind: Any, folder: Path) -> tuple[Any, Callable[[Progress], object]]:
     scorer: Any = load_scorer(RerankSettings("r", str(save(folder)), first="bm25", kind=kind), **HOW)
     return scorer, partial(scorer._begin, scorer._tokenize([(text[:9], text) for text in TEXTS], 0))
 

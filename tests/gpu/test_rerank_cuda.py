@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ def test_scores_are_those_of_the_cpu(tmp_path: Path, save: Callable[[Path], Path
     model = str(save(tmp_path / "model"))
     dense = DenseSettings("mine", model, pooling="mean", similarity="dot") if save is save_tiny_bert else None
     late = LateSettings("mine", model) if save is save_colbert else None
-    kinds: dict[Callable[[Path], Path], str] = {save_tiny_monot5: "monot5", save_tiny_qwen3: "qwen3-reranker"}
+    kinds: dict[Callable[[Path], Path], Any] = {save_tiny_monot5: "monot5", save_tiny_qwen3: "qwen3-reranker"}
     settings = RerankSettings("again", model, first="bm25", kind=kinds.get(save), dense=dense, late=late)
 
     def scores(device: str, precision: str) -> np.ndarray:

@@ -16,25 +16,26 @@ from typing import Any
 import pytest
 import yaml
 
+from beirflow.config.configuration import KEYS, OPTIONS, Configuration
 from beirflow.config.families import FAMILIES
 from beirflow.config.load import load_experiment
+from beirflow.config.models import keys_of
 from beirflow.core import kinds, layout
 from beirflow.core.errors import ConfigError
-from beirflow.core.extensions import commands, extensions
+from beirflow.core.extensions import Extension, commands, extensions, forms
 from beirflow.core.patterns import Pattern
-from beirflow.data.catalogue.schema import defaults
 from beirflow.evaluation import confusion, sample_agreement, scores, significance, summary, systems, uncertainty
 from beirflow.report.registry import FIGURES, TABLES
 from beirflow.run.code_version import code_version, reached_modules
 from beirflow.run.entrance import EXECUTION
 from beirflow.run.lifetime import end_with_this_process
+from described_keys import COMMAND, PAGE, SCHEMA, descriptions, json_schema, keys_page, sections
 from workflow_rules import functions_of, rule_codes, rule_modules
 
 REPOSITORY = Path(__file__).parents[2]
 EXTENSIONS = [path.parent for path in sorted(REPOSITORY.glob("extensions/*/__init__.py"))]
 RULE_FILES = [path for folder in ("workflow", "extensions/*") for path in sorted(REPOSITORY.glob(f"{folder}/rules/*.smk"))]
 PAGES = [REPOSITORY / "README.md", *sorted(REPOSITORY.glob("docs/*.md")), *sorted(REPOSITORY.glob("extensions/*/README.md"))]
-SCHEMAS = [path for folder in ("workflow", "extensions/*") for path in sorted(REPOSITORY.glob(f"{folder}/schemas/*.yaml"))]
 
 SUMMARY = (
     "system",
@@ -218,54 +219,31 @@ def test_an_environment_holds_what_the_family_of_a_system_imports() -> None:
         assert imported_packages(reached_modules(path)) - pinned_packages("encode") == set(), named
 
 
-def properties(schema: Any, path: str = "") -> list[tuple[str, Any]]:
-    """Every key that a schema defines, with what it says of it."""
-    found = []
-    if isinstance(schema, dict):
-        for name, value in schema.get("properties", {}).items():
-            found.append((f"{path}.{name}", value))
-        for name, value in schema.items():
-            found += properties(value, f"{path}.{name}")
-    return found
-
-
-def objects(schema: Any, path: str = "") -> list[tuple[str, Any]]:
-    """Every object of a schema whose keys are listed."""
-    if not isinstance(schema, dict):
-        return []
-    own = [(path, schema)] if isinstance(schema.get("properties"), dict) and schema.get("type") == "object" else []
-    return own + [found for name, value in schema.items() for found in objects(value, f"{path}.{name}")]
-
-
-def test_every_key_is_described_and_no_other_is_allowed() -> None:
-    for path in SCHEMAS:
-        schema = yaml.safe_load(path.read_text())
-        bare = [name for name, value in properties(schema) if "description" not in value and "$ref" not in value]
-        assert [name for name in bare if not name.endswith((".datasets", ".systems"))] == [], path.name
-        assert [name for name, value in objects(schema) if value.get("additionalProperties", True) is True] == [], path.name
+def test_every_key_is_described_and_the_schema_and_the_page_of_keys_are_current() -> None:
+    bare = {name: [key for kind in kinds for key in keys_of(kind) if key not in descriptions(kind)] for name, kinds in sections()}
+    # What is made of the classes of extensions has their docstrings.
+    assert {name: keys for name, keys in bare.items() if keys} == {
+        "`command`": [*OPTIONS],
+        "Systems of the family dense with `base`": [*forms()],
+    }
+    assert SCHEMA.read_text() == json_schema(), COMMAND
+    assert PAGE.read_text() == keys_page(), COMMAND
 
 
 def test_the_configuration_names_every_key_of_its_schema_and_comments_it() -> None:
     text = (REPOSITORY / "config.yaml").read_text()
-    keys = set(configuration_keys(REPOSITORY / "workflow")) - {"pathvars"}
+    keys = {*keys_of(Configuration)} - {"pathvars"}
     assert set(yaml.safe_load(text)) == keys
     for key in keys:
         assert re.search(rf"^#.*\n{key}:", text, re.MULTILINE), f"{key} has no comment"
 
 
-def configuration_keys(folder: Path) -> list[str]:
-    """The keys of the configuration that the workflow, or an extension, defines."""
-    path = folder / "schemas/config.schema.yaml"
-    return [*yaml.safe_load(path.read_text())["properties"]] if path.exists() else []
-
-
-@pytest.mark.parametrize("folder", EXTENSIONS, ids=lambda folder: folder.name)
-def test_an_extension_documents_its_keys_of_the_configuration_with_their_defaults(folder: Path) -> None:
+@pytest.mark.parametrize("extension", extensions(), ids=lambda extension: extension.folder.name)
+def test_an_extension_documents_its_keys_of_the_configuration_with_their_defaults(extension: Extension) -> None:
     given: dict[str, Any] = {}
-    for block in re.findall(r"^```yaml\n(.*?)^```", (folder / "README.md").read_text(), re.MULTILINE | re.DOTALL):
+    for block in re.findall(r"^```yaml\n(.*?)^```", (extension.folder / "README.md").read_text(), re.MULTILINE | re.DOTALL):
         given |= {key: yaml.safe_load(block)[key] for key in re.findall(r"^#.*\n(\w+):", block, re.MULTILINE)}
-    added = {*configuration_keys(folder)} - {*configuration_keys(REPOSITORY / "workflow")}  # others have more values
-    assert given == {key: defaults("config")[key] for key in added}
+    assert given == {key: default for key, (_, default) in (keys_of(extension.keys) if extension.keys else {}).items()}
 
 
 def test_every_schema_key_of_the_configuration_is_read_somewhere() -> None:
@@ -275,10 +253,9 @@ def test_every_schema_key_of_the_configuration_is_read_somewhere() -> None:
         for path in (REPOSITORY / folder).rglob("*")
         if path.suffix in (".py", ".smk")
     )
-    keys = {key for folder in (REPOSITORY / "workflow", *EXTENSIONS) for key in configuration_keys(folder)}
     read = set(re.findall(r'config(?:\["|uration\.get\(")(\w+)"', code))
     read |= {key for each in extensions() for addition in each.additions.values() for key in addition.keys}
-    assert keys - read - {*EXECUTION} == {"pathvars"}
+    assert KEYS.keys() - read - {*EXECUTION} == {"pathvars"}
 
 
 def test_every_line_of_the_slurm_profile_says_what_it_is_and_when_to_change_it() -> None:
@@ -419,7 +396,7 @@ def test_examples_of_configurations_can_be_used_but_for_files_that_are_elsewhere
         given = yaml.safe_load(re.sub("<commit>|<40 digits>", "a" * 40, block))
         if given.keys() & {"jobs", "retrieval"}:  # of GitHub and GitLab
             continue
-        config = given if given.keys() <= defaults("config").keys() else {"custom": {"systems": given}}
+        config = given if given.keys() <= KEYS.keys() else {"custom": {"systems": given}}
         own = config.get("custom", {})
         config = {"systems": [*own.get("systems", ["bm25"])], "datasets": [*own.get("datasets", ["nfcorpus"])], **config}
         lines: list[str] = []

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from beirflow.config.configuration import problems_with
 from beirflow.config.load import load_experiment
 from beirflow.core.errors import DataError
 from beirflow.core.records import Job
-from beirflow.data.catalogue.schema import problems_with
 from beirflow.extensions.choice.encoders import base_encoders
 from beirflow.extensions.choice.page import answers, write_choice
 from beirflow.extensions.choice.scatter import scatter
@@ -358,5 +358,5 @@ def test_the_page_is_the_same_every_time_and_its_record_has_prices_and_budgets(t
     ],
 )
 def test_prices_below_zero_and_budgets_of_nothing_are_refused(config: dict[str, Any], problem: str) -> None:
-    (line,) = problems_with(config, "config").lines
+    (line,) = problems_with(config).lines
     assert line.startswith(problem)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check
 from beirflow.audit.reading import part
+from beirflow.config.configuration import KEYS, problems_with
 from beirflow.config.experiment import Experiment
 from beirflow.config.main_measure import cutoff_of, main_measure
 from beirflow.config.manifest import TUNED_ON
@@ -17,7 +18,7 @@ from beirflow.core.layout import ARCHIVE, CORPUS, MANIFEST, METRICS, SUMMARY
 from beirflow.data.catalogue.choice import check_own_names, corpora_named
 from beirflow.data.catalogue.dataset import Dataset
 from beirflow.data.catalogue.own_datasets import custom_dataset
-from beirflow.data.catalogue.schema import CATALOGUE, NO_SUCH_KEY, Problems, keys_of, problems_with
+from beirflow.data.catalogue.schema import CATALOGUE, NO_SUCH_KEY, Problems
 from beirflow.families.system import System
 from beirflow.ranking.run_settings import OF_THE_CORPUS, PLACES, without_places
 
@@ -135,14 +136,14 @@ def check_configured(chain: Chain, auditor: Experiment) -> Iterator[Check]:
 def _problems(chain: Chain, auditor: Experiment) -> list[str]:
     """Return why the configuration could not be used."""
     found = chain.manifest["configuration"]
-    lines = problems_with({key: value for key, value in found.items() if key in keys_of("config")}, "config").lines
+    lines = problems_with({key: value for key, value in found.items() if key in KEYS}).lines
     if not lines:
         problems = Problems()
         for name in _custom(chain, "systems").keys() & auditor.published_systems.keys():
             problems.add(f"custom.systems.{name}", name, "the catalogue has a system of this name")
         check_own_names(_defined(chain), auditor.catalogue, problems)
         lines = problems.lines
-    lines += [f"{key}: {NO_SUCH_KEY}" for key in sorted(found.keys() - keys_of("config"))]
+    lines += [f"{key}: {NO_SUCH_KEY}" for key in sorted(found.keys() - KEYS.keys())]
     if (baseline := found.get("baseline")) not in (None, *found["systems"]):
         lines.append(f"the baseline {baseline!r} is no configured system")
     if cutoff_of(main_measure(found)) not in found["cutoffs"]:

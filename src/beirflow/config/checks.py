@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Set
 from pathlib import Path
 from typing import Any
 
+from beirflow.config.configuration import KEYS
 from beirflow.config.dependencies import check_dependencies, check_run_files, check_tuning
 from beirflow.config.experiment import Experiment
 from beirflow.config.families import FAMILIES
@@ -19,7 +20,7 @@ from beirflow.data.catalogue.catalogue import Catalogue
 from beirflow.data.catalogue.choice import check_own_names, corpora_named
 from beirflow.data.catalogue.dataset import Dataset, check_shared_texts
 from beirflow.data.catalogue.own_datasets import names_in
-from beirflow.data.catalogue.schema import Problems, choices, defaults, nearest
+from beirflow.data.catalogue.schema import Problems, choices, nearest
 from beirflow.data.sources.forms import HubForm, SamplesForm
 from beirflow.ranking.measures.all_measures import MEASURES
 
@@ -96,7 +97,7 @@ def check_secrets(systems: Mapping[str, Any], problems: Problems) -> None:
 def check_combinations(experiment: Experiment, problems: Problems) -> None:
     """Check that the definitions can be used together."""
     config = experiment.config
-    if "results" in (config.get("pathvars") or {}) and config["results"] != defaults("config")["results"]:
+    if "results" in (config.get("pathvars") or {}) and config["results"] != KEYS["results"]:
         problems.add("results", config["results"], "pathvars names the folder of the results too; remove one of the two")
     with disk_in_words(problems, "results", config["results"]):
         if any(path.exists() and not path.is_dir() for path in (Path(config["results"]), *Path(config["results"]).parents)):

@@ -6,6 +6,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
+from beirflow.config.configuration import defaults
 from beirflow.config.dependencies import needed, runs_needed, trained_on, tuning_corpus
 from beirflow.config.known_systems import Systems
 from beirflow.config.main_measure import main_measure, name_of
@@ -15,7 +16,6 @@ from beirflow.core.digests import file_state
 from beirflow.core.layout import CORPUS, EXPLANATION, QRELS, QUERIES, RESULTS, RUN, RUN_RECORD
 from beirflow.data.catalogue.catalogue import of_seeds
 from beirflow.data.catalogue.dataset import Dataset
-from beirflow.data.catalogue.schema import defaults
 from beirflow.data.sources.forms import form_of
 from beirflow.families.postings.names import ENGLISH
 from beirflow.ranking.measures.all_measures import MEASURES
@@ -31,7 +31,7 @@ class Experiment(Systems):
     def as_stated(self, manifest: Mapping[str, Any], documents: Mapping[str, int]) -> "Experiment":
         """Return the experiment that a manifest states, without places of datasets; ``documents`` are counted by corpus."""
         stated, rows = manifest["configuration"], {**manifest.get(TUNED_ON, {}), **manifest["datasets"]}
-        config = {**defaults("config"), **stated, "datasets": list(manifest["datasets"]), "extra_judgements": {}, "command": None}
+        config = {**defaults(), **stated, "datasets": list(manifest["datasets"]), "extra_judgements": {}, "command": None}
         made = {
             row: tuple(
                 Dataset(**{**corpus, "form": form_of(corpus["form"]), "documents": documents.get(corpus["name"]), "path": None})

@@ -9,6 +9,7 @@ from typing import Any
 
 from beirflow.config.checks import check_baseline, check_combinations, check_names, check_secrets
 from beirflow.config.config_files import CONFIGURATION, check_config_files, key_places
+from beirflow.config.configuration import defaults, problems_with, with_types
 from beirflow.config.dependencies import tuning_rows
 from beirflow.config.experiment import Experiment
 from beirflow.config.main_measure import cutoff_of
@@ -17,8 +18,8 @@ from beirflow.config.source_checks import check_copies
 from beirflow.config.systems import catalogue_systems, make_systems, split_entries, with_base, with_seeds
 from beirflow.data.catalogue.catalogue import Catalogue, load_catalogue
 from beirflow.data.catalogue.choice import chosen_names, corpora_named
-from beirflow.data.catalogue.own_datasets import check_own_datasets, custom_dataset, folders_of
-from beirflow.data.catalogue.schema import Problems, defaults, problems_with, with_types
+from beirflow.data.catalogue.own_datasets import custom_dataset, folders_of
+from beirflow.data.catalogue.schema import Problems
 from beirflow.models.own_class import search_for_classes as search_for_classes
 
 UNKNOWN: Mapping[str, Any] = {"systems": [], "datasets": [], "top_k": 1 << 60}
@@ -43,17 +44,16 @@ def load_experiment(
     config_files = list(config_files)
     check_config_files(config_files)
     catalogue, of_bases = load_catalogue(), Problems()
-    config = without_moved_keys(with_types(config, "config"), config_files, of_bases)
+    config = without_moved_keys(with_types(config), of_bases)
     config = _spelled_out(config, catalogue, of_bases)
-    problems = problems_with(config, "config")
+    problems = problems_with(config)
     problems.extend(of_bases)
-    config = without_wrong_keys(config, defaults("config"), problems)
+    config = without_wrong_keys(config, defaults(), problems)
     entries = {kind: (config["custom"] or {}).get(kind) or {} for kind in ("systems", "datasets")}
     own = {kind: without_wrong_entries(kind, entries[kind], problems) for kind in entries}
     split = split_entries(own["systems"], "custom.systems", problems)
     made = make_systems(own["systems"], catalogue_systems(), "custom.systems", problems)
     check_secrets(own["systems"], problems)
-    check_own_datasets(own["datasets"], problems)
     own = {kind: without_wrong_entries(kind, entries[kind], problems) for kind in entries}
     # What could not be made is wrong as well, and so is what names it.
     split = {name: split[name] for name in own["systems"]}

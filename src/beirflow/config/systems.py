@@ -8,7 +8,7 @@ from typing import Any
 from beirflow.config.families import DEFAULT, FAMILIES, family_of
 from beirflow.core.extensions import extensions, forms
 from beirflow.data.catalogue.catalogue import mteb_tasks
-from beirflow.data.catalogue.schema import CATALOGUE, Problems, choices, problems_with, read_catalogue, read_yaml
+from beirflow.data.catalogue.schema import CATALOGUE, Problems, choices, read_yaml
 from beirflow.families.system import System, TrainedOn
 from beirflow.models.settings import INSTRUCTION, ModelSettings
 
@@ -23,7 +23,7 @@ DRAWN = (*forms(), "expansion")  # settings that have a ``seed``
 def catalogue_systems() -> Mapping[str, System]:
     """Return the systems of the catalogue by name.
 
-    Raise ConfigError if the file does not follow its schema, or a system names another that it cannot be made from.
+    Raise ConfigError if a system names another that it cannot be made from.
     """
     problems = Problems()
     systems = make_systems(_catalogue_entries(), {}, "systems", problems)
@@ -33,11 +33,9 @@ def catalogue_systems() -> Mapping[str, System]:
 
 @cache
 def _catalogue_entries() -> Mapping[str, Mapping[str, Any]]:
-    path = CATALOGUE / "systems.yaml"
-    entries = {name: {key: entry[key] for key in entry if key != NEEDS} for name, entry in read_yaml(path).items()}
-    entries = {name: entry for name, entry in entries.items() if name not in absent_systems()}
-    problems_with(entries, "systems").raise_if_any(f"catalogue file {path}")
-    return entries
+    every = read_yaml(CATALOGUE / "systems.yaml")
+    entries = {name: {key: entry[key] for key in entry if key != NEEDS} for name, entry in every.items()}
+    return {name: entry for name, entry in entries.items() if name not in absent_systems()}
 
 
 @cache
@@ -113,14 +111,14 @@ def _trained_on(entry: Mapping[str, Any], other: TrainedOn | None = None) -> Tra
 @cache
 def _instructions() -> dict[str, str]:
     """Return by dataset the instruction for its queries."""
-    instructions: dict[str, str] = read_catalogue(CATALOGUE / "instructions.yaml", "instructions")["instructions"]
+    instructions: dict[str, str] = read_yaml(CATALOGUE / "instructions.yaml")["instructions"]
     return instructions
 
 
 @cache
 def _tasks() -> dict[str, str]:
     """Return by dataset and by forum the name of its task in MTEB."""
-    datasets: dict[str, Any] = read_catalogue(CATALOGUE / "datasets.yaml", "datasets")["datasets"]
+    datasets: dict[str, Any] = read_yaml(CATALOGUE / "datasets.yaml")["datasets"]
     return {name: task.name for name, task in mteb_tasks(datasets).items()}
 
 

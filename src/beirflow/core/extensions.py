@@ -5,7 +5,6 @@ Those of the project are the folders of ``beirflow.extensions``; others are inst
 else its folder may hold is found by its place, as in the workflow of the core:
 
 - ``rules/*.smk``: rules, included after those of the core;
-- ``schemas/<name>.schema.yaml``: a schema; one with the name of a schema of the core adds properties to that and to its keys;
 - ``report/``: templates and scripts of pages, and their tables in ``tables.yaml``.
 """
 
@@ -49,10 +48,9 @@ class Command(NamedTuple):
 
     module: str  # as those of ``beirflow.cli`` are
     content: str  # what the target makes, in words
+    options: type[Any] | None = None  # class of the keys of its options
     moved: Mapping[str, tuple[str, str]] = MappingProxyType({})
     """By key that configurations had, the name below ``command`` that it has now, and the option; without one, an argument."""
-
-    of_results: bool = False  # whether its first argument is the folder of the results, in place of a configuration
 
 
 class Inventory(NamedTuple):
@@ -101,6 +99,7 @@ class Extension:
     """The additions of an extension besides the files in its folder."""
 
     folder: Path
+    keys: type[Any] | None = None  # class of its keys of the configuration, in the types of core.keys
     patterns: tuple[Pattern, ...] = ()  # of its files below the results
     targets: Mapping[str, tuple[Pattern, str]] = field(default_factory=dict)  # by word to ask for, a file and what it is
     files: Mapping[Pattern, str] = field(default_factory=dict)  # what the files are that people ask for

@@ -1,8 +1,7 @@
 """The interface of a family of systems: it turns a prepared corpus and its queries into runs.
 
-A family is a room with a subclass of :class:`Family`, a rule file, a branch of the schema, and a line in
-``config/families.py``. Nothing else names it: every other module asks the object. Every default of :class:`Family` means
-"nothing", so that a family states only what it has::
+A family is a room with a subclass of :class:`Family`, a rule file, and a line in ``config/families.py``. Nothing else names it:
+every other module asks the object. Every default of :class:`Family` means "nothing", so that a family states only what it has::
 
     class LexicalFamily(Family):
         name = "lexical"
@@ -108,6 +107,11 @@ class Family:
         return [stage for stage in (self.represents, self.searches, *self.other_stages) if stage]
 
     # The configuration.
+
+    @property
+    def entries(self) -> dict[str, type[Any]]:
+        """Return by key that only they have the classes of the keys of its entries; the last one needs none."""
+        return {"": self.settings}
 
     def system(self, name: str, entry: Mapping[str, Any]) -> System:
         """Make a system from its entry in the catalogue or in the configuration."""

@@ -6,9 +6,10 @@ A system of a form names in ``base`` what its model begins as, and beside it the
 
 from collections.abc import Mapping
 from dataclasses import field, make_dataclass
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from beirflow.core.extensions import forms
+from beirflow.core.keys import HIDDEN
 
 Settings = TypeVar("Settings")
 
@@ -28,6 +29,6 @@ def value_in(settings: Mapping[str, Any]) -> Any:
 
 def with_forms(settings: type[Settings]) -> type[Settings]:
     """Add to the settings of dense systems a field for each form, behind the others: None, or its settings."""
-    added = [(key, Any, field(default=None)) for key in forms()]
+    added = [(key, Annotated[Any, HIDDEN], field(default=None)) for key in forms()]
     names = {name: getattr(settings, name) for name in ("__module__", "__qualname__")}
     return make_dataclass(settings.__name__, added, bases=(settings,), namespace=names, frozen=True) if added else settings

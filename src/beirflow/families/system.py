@@ -5,17 +5,21 @@ Apart from the interface of a family, whose changes run no job again.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+from beirflow.core.keys import As, Split, Text
 from beirflow.run.by_name import by_name
 
 
 @dataclass(frozen=True)
 class TrainedOn:
-    """The data that a system was trained on, as far as they are known datasets."""
+    """Datasets that a system was trained on, so that it is no zero-shot system on them. Unless stated, they are not known."""
 
-    datasets: Mapping[str, str] | None = None  # by name of a dataset, the split; None if the training data are not stated
-    source: str = ""  # the publication that states them, or does not
+    datasets: Annotated[Mapping[str, str] | None, As(dict[str, Split])] = None
+    """By name of a dataset of the catalogue or of custom.datasets, the split, such as {msmarco: train}; {} for none. Left out if
+    nobody states them."""
+    source: Text = ""
+    """The publication that states them, or does not."""
 
     @property
     def sentence(self) -> str:

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Literal
 
+from beirflow.core.keys import HIDDEN, Count, Digest, EncoderClass, Package, Revision, Text, Tokens, Weights
 from beirflow.data.document_text import TITLE_END
 
 ONNX = ".onnx"  # suffix of the weights that ONNX Runtime computes
+NOT_ALONE = ("query_model", "query_revision", "encoder", "arguments")  # keys of what is not one model of queries and documents
 INSTRUCTION = "{instruction}"  # in a prefix of queries, where the instruction of the dataset is written
 
 
@@ -14,18 +16,25 @@ INSTRUCTION = "{instruction}"  # in a prefix of queries, where the instruction o
 class ModelSettings:
     """A model: the place of its files, or a class of the user's own."""
 
-    name: str  # name of the system that uses it
-    # hub id, folder, or ``package:<import name>/<folder>``; empty with an ``encoder``, and for a model made here
-    model: str = ""
-    revision: str | None = None  # commit of the hub repository, 40 hexadecimal digits; None for a folder or a package
-    # source of the same weights without a hub, as ``package:<import name>/<folder>``; None if there is none
-    offline: str | None = None
-    weights: str = "model.safetensors"  # name of the file that holds the weights; of an ONNX graph, its path below the folder
-    weights_sha256: str | None = None  # its digest; None if unknown
-    query_model: str | None = None  # the queries' own model; ``model`` is then that of the documents
-    query_revision: str | None = None  # its revision
-    encoder: str | None = None  # ``package.module:Class``, a class of the user's own that encodes instead of a model
-    arguments: Mapping[str, Any] | None = field(default=None, hash=False)  # arguments of its constructor
+    name: Annotated[str, HIDDEN]  # name of the system that uses it
+    model: Text = ""  # empty with an ``encoder``, and for a model made here
+    """Hub id (owner/name, with a revision), folder, or package:<import name>/<folder> for weights that a Python package ships."""
+    revision: Revision | None = None
+    """Commit of the hub repository; none for a folder or a package."""
+    offline: Package | None = None
+    """Where the same weights are without a hub."""
+    weights: Weights = "model.safetensors"
+    """File that holds the weights, or an ONNX graph below the folder."""
+    weights_sha256: Digest | None = None
+    """Digest of that file."""
+    query_model: Text | None = None
+    """A separate model of the queries, as in DPR: hub id, folder or package; model is then that of the documents."""
+    query_revision: Revision | None = None
+    """Commit of the hub repository of that model."""
+    encoder: EncoderClass | None = None
+    """package.module:Class, a class of your own in place of a model, or sentence-transformers."""
+    arguments: Mapping[str, Any] | None = field(default=None, hash=False)
+    """Arguments of the class, by name. They are recorded; for a password or a key write ${NAME}, an environment variable."""
 
     @property
     def source(self) -> str:
@@ -42,16 +51,22 @@ class ModelSettings:
 class EncoderSettings(ModelSettings):
     """A model that gives one vector per text. None keeps the statement of the model's files."""
 
-    # ``mean``, ``cls``, ``max``, ``mean_sqrt_len_tokens``, ``weightedmean``, ``lasttoken`` or ``pooler``
-    pooling: str | None = None
-    normalize: bool | None = None  # whether vectors are scaled to length 1 when they are encoded
-    max_length: int | None = None  # tokens after which a text is cut, special tokens included
-    query_prefix: str | None = None  # text before every query
-    document_prefix: str | None = None  # text before every document
-    dimensions: int | None = None  # leading dimensions of a vector that are kept
-    title_separator: str | None = None  # text between title and text of a document, as beir's ``sep``; one space if None
+    pooling: Literal["mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken", "pooler"] | None = None
+    """How the vectors of the tokens become one, as sentence-transformers names it, or the model's own pooler."""
+    normalize: bool | None = None
+    """Whether vectors are scaled to length 1 when they are encoded."""
+    max_length: Tokens | None = None
+    """Tokens after which a text is cut, special tokens included."""
+    query_prefix: str | None = None
+    """Written before every query, e.g. 'query: '."""
+    document_prefix: str | None = None
+    """Written before every document, e.g. 'passage: '."""
+    dimensions: Count | None = None
+    """Leading dimensions of a vector that are kept (Matryoshka)."""
+    title_separator: Text | None = None
+    """Written between title and text of a document, as DPR wants ' [SEP] '; one space if left out."""
     # for a class of the user's own, the task of the dataset in MTEB, or its name if it is none; None for others
-    task: str | None = None
+    task: Annotated[str | None, HIDDEN] = None
 
     @property
     def between(self) -> str | None:

@@ -19,7 +19,7 @@ from beirflow.core.python_source import parse_python
 PACKAGE = Path(__file__).parents[1]
 
 NO_INFLUENCE = {
-    *("core.artifact", "core.disks", "core.errors", "core.extensions", "core.progress", "models.computing.failing"),
+    *("core.artifact", "core.disks", "core.errors", "core.extensions", "core.keys", "core.progress", "models.computing.failing"),
     *("run.benchmark", "run.entrance", "run.gpu_job", "run.gpu_lease", "run.gpus"),
     *("run.job", "run.lifetime", "run.results_lock", "run.runner"),
 }

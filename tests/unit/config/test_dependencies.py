@@ -108,7 +108,7 @@ def test_a_run_has_no_other_names_in_braces_no_settings_of_other_families_and_a_
         assert any("custom.systems.theirs.run" in line for line in unusable({"theirs": {"run": run}}))
     (problem,) = unusable({"theirs": {"run": "/x", "pooling": "cls"}})
     assert "custom.systems.theirs.pooling" in problem
-    assert "allowed are family, run" in problem
+    assert "allowed are family, trained_on, run" in problem
     found = unusable({"theirs": {"family": "dense", "run": "/x"}})
     assert any("custom.systems.theirs.model" in line and "required" in line for line in found)
     assert any("custom.systems.theirs.run" in line for line in found)

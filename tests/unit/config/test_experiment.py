@@ -12,8 +12,10 @@ import yaml
 
 from beir_names import FIFTEEN, FORUMS
 from beir_writer import write_beir, zip_folder
+from beirflow.config.configuration import Configuration
 from beirflow.config.experiment import Experiment
 from beirflow.config.load import load_experiment
+from beirflow.config.models import keys_of as keys_of_class
 from beirflow.core.errors import ConfigError
 from beirflow.data.catalogue.catalogue import archive_urls
 from refusals import problems_of
@@ -65,7 +67,7 @@ def test_the_shipped_configuration_is_contriever_on_the_fifteen_datasets_as_with
     assert experiment.chosen_systems == ["contriever"]
     assert sorted(experiment.chosen_rows) == sorted(FIFTEEN)
     assert len(experiment.chosen_datasets) == len(FIFTEEN) - 1 + len(FORUMS)
-    of_core = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text(encoding="utf-8"))["properties"]
+    of_core = keys_of_class(Configuration)
     filled = {key: value for key, value in load_experiment({}).config.items() if key in of_core}  # extensions have keys too
     assert filled.pop("custom") == {}
     assert shipped.pop("custom") == {"systems": {}, "datasets": {}}
@@ -118,7 +120,7 @@ def test_cqadupstack_is_twelve_corpora() -> None:
         (system(encoder="a.B", similarity="dot"), ["x.encoder: found 'a.B'", "package.module:Class"]),
         (
             system(encoder="a:B", similarity="dot", pooling="cls"),
-            ["custom.systems.x.pooling: found 'pooling'", "allowed are family, encoder, arguments, similarity"],
+            ["custom.systems.x.pooling: found 'pooling'", "allowed are family, trained_on, encoder, arguments, similarity"],
         ),
         (
             system(encoder="sentence-transformers", similarity="dot") | {"systems": "x"},
@@ -143,7 +145,7 @@ def test_cqadupstack_is_twelve_corpora() -> None:
             for arguments in ({"model": "${MODEL}"}, {"url": "http://${HOST}/v1"}, {"a": {"b": ["x${Y}"]}})
         ],
         (system(encoder="a:B", similarity="dot", arguments="http://b:s3@h"), ["found 'http://h'"]),
-        (system(model="m", arguments={}), ["custom.systems.x:", "arguments needs encoder beside it"]),
+        (system(model="m", arguments={}), ["custom.systems.x.arguments:", "arguments needs encoder beside it"]),
         (system(model="m", max_length=2), ["x.max_length: found 2", "at least 3"]),
         ({"datasets": ["sciafct"]}, ["datasets: found 'sciafct'", "allowed are msmarco,", "did you mean 'scifact'?"]),
         ({"datasets": ["scifact", "zzz"]}, ["datasets: found 'zzz'", "allowed are msmarco,", "custom.datasets"]),
@@ -193,12 +195,12 @@ def test_cqadupstack_is_twelve_corpora() -> None:
         *(
             (dataset(**LABELLED | keys), [f"custom.datasets.x.{found}"])
             for keys, found in (
-                ({"split": "dev"}, "split: found 'dev'"),
-                ({"forums": ["a"]}, "forums: found ['a']"),
+                ({"split": "dev"}, "split: found 'split'; no such key here"),
+                ({"forums": ["a"]}, "forums: found 'forums'; no such key here"),
                 ({"labels": {True: 1}}, "labels.True: found True"),
                 ({"labels": {"good": 1.5}}, "labels.good: found 1.5"),
                 ({"fields": {"titel": "t"}}, "fields.titel: found 'titel'"),
-                ({"form": "beir"}, "labels: found {'good': 2, 'bad': 0}"),
+                ({"form": "beir"}, "labels: found 'labels'; labels needs form: labelled beside it"),
             )
         ),
         ({"datasets": ["x"], **dataset(**LABELLED)}, ["custom.datasets.x.path: found '/no/such.jsonl'", "expected a file"]),
@@ -209,8 +211,8 @@ def test_cqadupstack_is_twelve_corpora() -> None:
                 ({"revision": "0" * 39}, "revision", "40 lowercase hex"),
                 ({"hub": "NanoNFCorpus"}, "hub: found 'NanoNFCorpus'", "zeta-alpha-ai/NanoNFCorpus"),
                 ({"hub": "../a/b"}, "hub"),
-                ({"path": "/data"}, "path: found '/data'", "remove the key"),
-                ({"forums": ["a"]}, "forums", "remove the key"),
+                ({"path": "/data"}, "path: found 'path'; no such key here"),
+                ({"forums": ["a"]}, "forums: found 'forums'; no such key here"),
                 ({"qrels": {"hub": "a/b"}}, "qrels.revision", "required"),
                 ({"subset": "../de"}, "subset"),
             )
@@ -348,7 +350,7 @@ def test_mistakes_of_every_kind_are_listed_at_once_and_each_once(tmp_path: Path,
     }
     values = {"baseline": "keyed", "device": "gpu", "top_k": 5, "cutoffs": [1, 10]}
     assert keys_of({**chosen, **values, "custom": {"systems": systems, "datasets": datasets}}) == [
-        *("custom.systems.keyed.poolng", "device", "custom.systems.varies.variant_of", "custom.datasets.mine.labels"),
+        *("custom.datasets.mine.labels", "custom.systems.keyed.poolng", "device", "custom.systems.varies.variant_of"),
         *("systems", "datasets", "cutoffs", "custom.systems.reads.first"),
         "custom.datasets.gone.path",
     ]
@@ -737,13 +739,13 @@ def test_queries_that_are_lists_are_for_systems_with_one_vector_a_query(tmp_path
     problems = problems_of({"systems": ["late", "later"], "datasets": "mine", "custom": custom})
     said = "queries of mine are lists of texts, and only dense systems average their vectors"
     assert problems == [f"systems.late: found 'late-interaction'; {said}", f"systems.later: found 'rerank'; {said}"]
-    said = "query_lists: found 'averaged'; only 'form: samples' has queries that are lists; remove the key"
+    said = "query_lists: found 'query_lists'; query_lists needs form: samples beside it"
     only_problem(dataset(**labelled(tmp_path / "l.jsonl"), query_lists="averaged"), said)
 
 
 def test_keys_of_one_form_are_none_of_another_and_labelled_documents_have_no_other_split(tmp_path: Path) -> None:
     own, labels = samples(tmp_path / "mine.jsonl"), labelled(tmp_path / "labelled.jsonl")
-    only_problem(dataset(**own, labels={"a": 1}), "labels: found {'a': 1}")
+    only_problem(dataset(**own, labels={"a": 1}), "labels: found 'labels'; labels needs form: labelled beside it")
     only_problem(dataset(**{**own, "fields": {"id": "x"}}), "are query, positive, negative")
     only_problem({"datasets": ["x.dev"], **dataset(**labels)}, "x is evaluated on test; it has no other splits")
 

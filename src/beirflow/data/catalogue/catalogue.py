@@ -9,7 +9,7 @@ from typing import Any
 
 from beirflow.core.addresses import address_below
 from beirflow.data.catalogue.dataset import Collections, Dataset, check_shared_texts, corpora_of, load_collections
-from beirflow.data.catalogue.schema import CATALOGUE, Problems, read_catalogue
+from beirflow.data.catalogue.schema import CATALOGUE, Problems, read_yaml
 
 KINDS = ("task", "domain", "language")  # by which datasets can be chosen
 
@@ -139,11 +139,11 @@ class Catalogue:
 
 @cache
 def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
-    """Read and check ``datasets.yaml`` and ``published.yaml``.
+    """Read ``datasets.yaml``, ``collections.yaml`` and ``published.yaml``.
 
-    Raises ConfigError if a file does not follow its schema, or names a dataset that texts cannot be shared with.
+    Raises ConfigError if a dataset names another that texts cannot be shared with.
     """
-    datasets, published = (read_catalogue(folder / f"{name}.yaml", name) for name in ("datasets", "published"))
+    datasets, published = (read_yaml(folder / f"{name}.yaml") for name in ("datasets", "published"))
     rows = {
         name: corpora_of(name, entry, archive=name, md5=entry["archive"]["md5"], archive_bytes=entry["archive"]["bytes"])
         for name, entry in datasets["datasets"].items()

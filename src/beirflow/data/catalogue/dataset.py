@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from beirflow.data.catalogue.schema import Problems, nearest, read_catalogue
+from beirflow.data.catalogue.schema import Problems, nearest, read_yaml
 from beirflow.data.sources.forms import Form, HubForm
 
 OF_A_DATASET = (
@@ -120,11 +120,8 @@ class Collections:
 
 
 def load_collections(folder: Path, beir: Mapping[str, Mapping[str, Any]]) -> Collections:
-    """Read and check ``collections.yaml``; versions of a dataset of BEIR have the task and domain of its entry in ``beir``.
-
-    Raises ConfigError if the file does not follow its schema.
-    """
-    content = read_catalogue(folder / "collections.yaml", "collections")
+    """Read ``collections.yaml``; versions of a dataset of BEIR have the task and domain of its entry in ``beir``."""
+    content = read_yaml(folder / "collections.yaml")
     collections: dict[str, Collection] = {}
     members: dict[str, tuple[Dataset, ...]] = {}
     facts: dict[str, dict[str, Any]] = {}

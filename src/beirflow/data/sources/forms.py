@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
+
+from beirflow.core.keys import HIDDEN, Text
 
 CORPUS, QUERIES, QRELS = ROLES = ("corpus", "queries", "qrels")  # the parts of a dataset on a hub
 
@@ -27,15 +29,21 @@ NUGGETS = "nuggets"
 class LabelledForm:
     """Names of the fields of such a file, and the meaning of its labels."""
 
-    query: str = "query"  # field of a line: the text of the query
-    documents: str = "data"  # field of a line: the list of its documents
-    id: str = "id"  # field of a document: its id, a string or an integer; one that has none gets one from its title and text
-    title: str = "title"  # field of a document: its title, which may be missing
-    text: str = "summary"  # field of a document: its text
-    label: str = "answer"  # field of a document: its label; one that has none is in the corpus, but not judged
+    query: Text = "query"
+    """Of a line, the text of the query."""
+    documents: Text = "data"
+    """Of a line, the list of its documents."""
+    id: Text = "id"
+    """Of a document, its id, a text or a whole number; one that has none gets one from its title and text."""
+    title: Text = "title"
+    """Of a document, its title, which may be missing."""
+    text: Text = "summary"
+    """Of a document, its text."""
+    label: Text = "answer"
+    """Of a document, how relevant it is; one that has none is in the corpus, but not judged."""
     # labels with the score that each stands for; without any, labels are the scores, as integers
-    labels: tuple[tuple[str, int], ...] = ()
-    kind: Literal["labelled"] = "labelled"  # what tells this form from others
+    labels: Annotated[tuple[tuple[str, int], ...], HIDDEN] = ()
+    kind: Annotated[Literal["labelled"], HIDDEN] = "labelled"  # what tells this form from others
 
     has_splits: ClassVar[bool] = False
     own_candidates: ClassVar[bool] = False
@@ -45,12 +53,15 @@ class LabelledForm:
 class SamplesForm:
     """Names of the fields of such a file, and the meaning of a list of queries."""
 
-    query: str = "query"  # the text of the query, or its list of texts
-    positive: str = "positive"  # the list of its relevant documents
-    negative: str = "negative"  # the list of the others
+    query: Text = "query"
+    """The text of the query, or its list of texts."""
+    positive: Text = "positive"
+    """The list of its relevant documents."""
+    negative: Text = "negative"
+    """The list of the others."""
     # whether a query may be a list of texts, which then has the mean of their vectors; None if not
-    query_lists: Literal["averaged"] | None = None
-    kind: Literal["samples"] = "samples"  # what tells this form from others
+    query_lists: Annotated[Literal["averaged"] | None, HIDDEN] = None
+    kind: Annotated[Literal["samples"], HIDDEN] = "samples"  # what tells this form from others
 
     has_splits: ClassVar[bool] = False
     own_candidates: ClassVar[bool] = True

@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+
+from annotated_types import Interval
 
 from beirflow.core.errors import ConfigError
+from beirflow.core.keys import HIDDEN, Keys, Name, Several, UpToMillion
 
 
 class Kind(NamedTuple):
@@ -58,25 +61,53 @@ class IndexSettings:
         }[self.index]
 
 
+_OF_ALL = ("approximate", "index")
+_MAY = ("seed", "build_threads")
+
+
 @dataclass(frozen=True)
 class ApproximateSettings:
-    """A dense system whose vectors are searched by an approximate index. The schema checks the allowed values.
+    """An index of faiss over the vectors of a dense system. A list of search settings makes a system of each."""
 
-    Other fields are those of :class:`IndexSettings`.
-    """
+    name: Annotated[str, HIDDEN]
+    approximate: Name
+    """The dense system whose vectors are searched, one with vectors of its own."""
+    index: Literal["hnsw", "ivf-flat", "ivf-pq", "sq", "binary"]
+    """hnsw, a graph of neighbours; ivf-flat, lists of near vectors; ivf-pq, the same with product quantisation; sq, quantised
+    dimensions, all of which are searched; binary, signs of the dimensions, all of which are searched."""
+    m: Annotated[int, Interval(ge=2, le=2048)] | None = None
+    """Of hnsw: neighbours of a document; of ivf-pq: parts of a vector, which divide its dimensions."""
+    ef_construction: UpToMillion | None = None
+    """Of hnsw: candidates when the graph is built."""
+    ef_search: UpToMillion | None = None
+    """Of hnsw: candidates of a search, which finds at most these; one number or several."""
+    nlist: Annotated[int, Interval(ge=1, le=10_000_000)] | None = None
+    """Of ivf-flat and ivf-pq: number of lists."""
+    nprobe: UpToMillion | None = None
+    """Of ivf-flat and ivf-pq: lists that a search visits; one number or several."""
+    bits: Annotated[int, Interval(ge=1, le=16)] | None = None
+    """Of ivf-pq: bits of the code of a part; of sq: bits of a dimension. 8 unless stated."""
+    seed: Annotated[int, Interval(ge=0, le=2**31 - 1)] = 0
+    """Of every random number."""
+    build_threads: Annotated[int, Interval(ge=1, le=1024)] = 1
+    """Threads that build the index. With more than one, it may differ from one build to the next, and its record says so."""
+    rescore: UpToMillion = 1
+    """Of ivf-pq, sq and binary: the index finds this many times the documents that are kept, and their exact scores decide. One
+    number, or of sq and binary several."""
 
-    name: str
-    approximate: str  # name of the dense system
-    index: str
-    m: int | None = None
-    ef_construction: int | None = None
-    ef_search: int | None = None  # candidates of a search of "hnsw"
-    nlist: int | None = None
-    nprobe: int | None = None  # lists that a search of "ivf-flat" or "ivf-pq" visits
-    bits: int | None = None
-    seed: int = 0
-    build_threads: int = 1
-    rescore: int = 1  # times the documents that are kept, the candidates that the index finds and exact scores rank
+    without: ClassVar = ("trained_on",)
+    kinds: ClassVar = {
+        "index: hnsw": Keys((*_OF_ALL, "m", "ef_construction", "ef_search"), _MAY, types={"ef_search": Several}),
+        "index: ivf-flat": Keys((*_OF_ALL, "nlist", "nprobe"), _MAY, types={"nprobe": Several}),
+        "index: ivf-pq": Keys(
+            (*_OF_ALL, "nlist", "m", "nprobe"),
+            (*_MAY, "bits", "rescore"),
+            types={"nprobe": Several, "bits": Annotated[int, Interval(ge=1, le=12)]},
+        ),
+        "index: sq": Keys(_OF_ALL, (*_MAY, "bits", "rescore"), types={"rescore": Several, "bits": Literal[4, 6, 8, 16]}),
+        "index: binary": Keys(_OF_ALL, (*_MAY, "rescore"), types={"rescore": Several}),
+        "index": Keys(_OF_ALL, types={"ef_search": Several, "nprobe": Several, "rescore": Several}),
+    }
 
     def __post_init__(self) -> None:
         """Fill in the bits of the kinds that have some."""

@@ -1,13 +1,15 @@
 """The family of dense systems, as the experiment sees it."""
 
 from collections.abc import Iterable
+from dataclasses import make_dataclass
 from pathlib import Path
 from typing import Any
 
 from beirflow.core import layout
 from beirflow.core.errors import ModelError
+from beirflow.core.extensions import forms
 from beirflow.core.patterns import Pattern
-from beirflow.families.dense.settings import DenseSettings
+from beirflow.families.dense.settings import DenseSettings, Formed, Variant
 from beirflow.families.family import Family, Stage
 from beirflow.families.form import Form, form_in
 from beirflow.families.system import Setting
@@ -36,6 +38,13 @@ class DenseFamily(Family):
     searches = Stage("search_chunk", chunked=True, pair=2e-9, pair_on_gpu=2.1e-10)
     other_stages = (Stage("encode_queries", query=2e-3),)
     assumed_size = f"vectors of {DIMENSIONS} dimensions"
+
+    @property
+    def entries(self) -> dict[str, type[Any]]:
+        """Return the classes of the keys of variants, of systems with a form, and of others."""
+        made = [(key, form.settings()) for key, form in forms().items()]
+        formed = make_dataclass("Formed", made, bases=(Formed,), frozen=True)
+        return {"variant_of": Variant, "base": formed, "": self.settings}
 
     def tolerance(self, settings: DenseSettings, precision: str) -> float:
         """Return the same, and the step of the values of compressed vectors."""

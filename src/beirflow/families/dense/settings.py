@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
 from beirflow.core.extensions import forms
+from beirflow.core.keys import HIDDEN, As, Instructions, Keys, Similarity, UpToMillion
 from beirflow.core.layout import MODEL, MODEL_OF_DATASET_RECORD
 from beirflow.core.patterns import Pattern
 from beirflow.families.formed import key_in, value_in, with_forms
@@ -16,15 +17,21 @@ from beirflow.models.settings import INSTRUCTION, EncoderSettings, ModelSettings
 class DenseSettings(EncoderSettings):
     """An encoder, and the comparison of its vectors."""
 
-    similarity: str | None = None  # ``dot`` or ``cosine``; None for that in the files of the model
-    # by dataset, the purpose of queries: written where ``query_prefix`` has ``{instruction}``
-    instructions: Mapping[str, str] = field(default_factory=dict)
+    similarity: Similarity | None = None
+    """How two vectors are compared."""
+    instructions: Annotated[Mapping[str, str], As(Instructions)] = field(default_factory=dict)
+    """By dataset, what its queries are for; written where query_prefix has {instruction}. As in the catalogue if left out."""
     # by dataset and by forum, its task in MTEB, for a class of the user's own; empty for a model
-    tasks: Mapping[str, str] = field(default_factory=dict)
+    tasks: Annotated[Mapping[str, str], HIDDEN] = field(default_factory=dict)
     # the system whose vectors are compressed and searched, and whose encoder this is; None for vectors of its own
-    variant_of: str | None = None
-    vectors: str = "float32"  # stored type of a variant's vectors: ``float32``, ``float16``, ``int8`` or ``binary``
-    stored_dimensions: int | None = None  # number of leading dimensions that a variant stores; None for all
+    variant_of: Annotated[str | None, HIDDEN] = None
+    vectors: Annotated[str, HIDDEN] = "float32"  # stored type of a variant's vectors
+    stored_dimensions: Annotated[int | None, HIDDEN] = None  # number of leading dimensions that a variant stores; None for all
+
+    kinds: ClassVar = {
+        "encoder": Keys(("encoder", "similarity"), ("arguments",)),
+        "model": Keys(("model",), without=("encoder", "arguments")),
+    }
 
     def __post_init__(self) -> None:
         """Convert a form from a configuration, the parameters of a rule or a manifest."""
@@ -81,6 +88,32 @@ class DenseSettings(EncoderSettings):
         if self.query_prefix is None or dataset not in self.instructions:
             return self
         return replace(self, query_prefix=self.query_prefix.replace(INSTRUCTION, self.instructions[dataset]))
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The vectors of another dense system, compressed or compared otherwise. It encodes nothing of its own."""
+
+    variant_of: str
+    """Name of the dense system whose vectors are compressed."""
+    vectors: Literal["float32", "float16", "int8", "binary"] = "float32"
+    """What is stored of a vector, and searched; int8 is 256 steps between the least and largest value of a dimension, binary the
+    signs."""
+    similarity: Similarity | None = None
+    """How two vectors are compared, with vectors in float32; as by that system unless stated."""
+    dimensions: UpToMillion | None = None
+    """How many of the first dimensions are stored, for models that were trained for it (Matryoshka); all unless stated."""
+
+    without: ClassVar = ("trained_on",)
+    kinds: ClassVar = {"similarity": Keys(types={"vectors": Literal["float32"]}), "variant_of": Keys()}
+
+
+@dataclass(frozen=True)
+class Formed:
+    """A dense system with a model for each dataset, in the form of an extension, which adds a key."""
+
+    base: Annotated[str | Mapping[str, Any], As(str | DenseSettings)]
+    """The base encoder: the name of a dense system, or the settings of one."""
 
 
 _MODEL = {each.name for each in fields(ModelSettings)}

@@ -6,8 +6,26 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
+from annotated_types import Interval
+
+from beirflow.core.keys import (
+    HIDDEN,
+    As,
+    Digest,
+    JsonLines,
+    Keys,
+    MostProbable,
+    Package,
+    PositiveShare,
+    Revision,
+    Seed,
+    Text,
+    Tokens,
+    TorchWeights,
+    WrittenTokens,
+)
 from beirflow.models.settings import ModelSettings
 
 DATASET = "{dataset}"  # placeholder for the name of a corpus in a path
@@ -17,17 +35,25 @@ PLACES = ("offline", "weights_sha256")  # settings that say where a model is or 
 
 @dataclass(frozen=True)
 class Expansion:
-    """Additions to documents, by a model or from files; the schema checks the entries."""
+    """Additions to documents, by a model or from files."""
 
-    model: str = ""  # hub id, folder, or "package:<import name>/<folder>"; empty where there is a "path"
-    revision: str | None = None  # commit of the hub repository
-    offline: str | None = None  # where the same weights are found without a hub
-    weights: str = "model.safetensors"  # name of the file that holds the weights
-    weights_sha256: str | None = None  # its digest; None where it is not known
-    path: str | None = None  # JSONL in place of a model, with "{dataset}" in place of the name of a corpus
-    max_length: int | None = None  # tokens after which a document is cut, special tokens included
+    model: Text = ""  # empty where there is a "path"
+    """Hub id, folder, or package:<import name>/<folder>."""
+    revision: Revision | None = None
+    """Commit of the hub repository."""
+    offline: Package | None = None
+    """Where the same weights are without a hub."""
+    weights: TorchWeights = "model.safetensors"
+    """File that holds the weights. A pytorch_model.bin is read as tensors only, never as code."""
+    weights_sha256: Digest | None = None
+    """Digest of that file."""
+    path: JsonLines | None = None
+    """JSON lines in place of a model, with {dataset} in place of the name of a corpus."""
+    max_length: Tokens | None = None
+    """Tokens after which a document is cut, special tokens included."""
 
     kind: ClassVar[str] = ""
+    kinds: ClassVar = {"path": Keys(("path",), ("join", "scale")), "model": Keys(("model",), without=("path",))}
     of_use: ClassVar[tuple[str, ...]] = ()  # settings of how the result is used, so that one expansion serves several uses
 
     @property
@@ -59,18 +85,25 @@ class Expansion:
 
 @dataclass(frozen=True)
 class WrittenQueries(Expansion):
-    """Queries that a document might answer, written by a T5 (docT5query)."""
+    """Queries that are added to documents: a T5 writes them (docT5query), or they are in a file, as 'id' and 'queries'."""
 
-    queries: int = 40  # for each document
-    # "append", they stand behind the text; "field", they are a field of their own; or "inject", those of their tokens that the
-    # text does not have stand behind it, each once (uniCOIL).
-    join: str = "append"
-    max_length: int | None = 512
-    top_k: int = 10  # the next token is drawn from this many, the most probable ones; 1 always takes the first
-    top_p: float = 1.0  # and of these from the fewest whose probabilities reach this sum
-    query_length: int = 64  # tokens after which a query is cut, the first one, which begins every query, included
-    seed: int = 0  # of the draw
-    documents: int | None = None  # most documents that queries are written for, drawn by the seed and their ids; None for all
+    queries: Annotated[int, Interval(ge=1, le=1000)] = 40
+    """Queries written for a document; as many as in the paper of BEIR unless stated."""
+    # or "inject", those of their tokens that the text does not have stand behind it, each once (uniCOIL)
+    join: Annotated[str, As(Literal["append", "field"])] = "append"
+    """Whether the queries stand behind the text, or are a field of their own beside title and text together."""
+    max_length: Tokens | None = 512
+    """Tokens after which a document is cut."""
+    top_k: MostProbable = 10
+    """The next token is drawn from this many; 1 takes the most probable."""
+    top_p: PositiveShare = 1.0
+    """And of these from the fewest whose probabilities reach this sum."""
+    query_length: WrittenTokens = 64
+    """Tokens after which a query is cut, the first one, which begins every query, included."""
+    seed: Seed = 0
+    """Of the draw, which depends on it and on the document's id."""
+    # most documents that queries are written for, drawn by the seed and their ids; None for all
+    documents: Annotated[int | None, HIDDEN] = None
 
     kind: ClassVar[str] = "queries"
     of_use: ClassVar[tuple[str, ...]] = ("join",)
@@ -83,10 +116,12 @@ class WrittenQueries(Expansion):
 
 @dataclass(frozen=True)
 class WordWeights(Expansion):
-    """Importance of each word in its document, weighed by a BERT (DeepCT)."""
+    """Importance of each word in its document: a BERT weighs it (DeepCT), or it is in a file, as 'id' and 'weights' by word."""
 
-    scale: str = "sqrt"  # of a weight into a frequency: "sqrt", a hundred times its root; or "none", a hundred times it
-    max_length: int | None = 350
+    scale: Literal["sqrt", "none"] = "sqrt"
+    """How often a word of the weight w counts: a hundred times its root, or a hundred times w."""
+    max_length: Tokens | None = 350
+    """Tokens after which a document is cut, special tokens included, or as many as the model reads."""
 
     kind: ClassVar[str] = "weights"
     of_use: ClassVar[tuple[str, ...]] = ("scale",)

@@ -2,28 +2,62 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
+
+from annotated_types import Interval, MinLen
+
+from beirflow.core.keys import HIDDEN, UNIQUE, As, Count, Expected, Keys, Name, UpToMillion
 
 Method = Literal["rrf", "sum"]
 Normalization = Literal["none", "min-max", "z-score"]
+Weight = Annotated[float, Interval(ge=-1_000_000, le=1_000_000)]
 
 STEP = 0.1  # default difference of two neighbouring weights that are tried
+STEPS = (0.5, 0.25, 0.2, 0.1, 0.05, 0.02, 0.01)  # that can be chosen
 TUNED = "tuned"  # key of the record of a run whose weights were tuned
 
 
 @dataclass(frozen=True)
-class FusionSettings:
-    """Runs and method of a fusion; the schema checks the entries."""
+class Tune:
+    """Weights from 0 that add up to 1 and have the best main measure on the queries of another split or dataset."""
 
-    name: str
-    of: Sequence[str]  # systems whose runs are fused
-    method: Method = "rrf"  # "rrf", the sum of reciprocal ranks; or "sum", the weighted sum of scores
-    k: int | None = None  # of "rrf": added to ranks before they are inverted
-    normalize: Normalization | None = None  # of "sum": how the scores of each query are normalised before they are added
-    # Of "sum": factors of the scores of each system, all 1 if None; or under "tune" the "split" or the "dataset" on whose queries
-    # they are tuned, and the "step" of the grid.
-    weights: Sequence[float] | Mapping[str, Any] | None = None
-    depth: int | None = None  # documents of each run that are fused; None for all that it has
+    split: Name | None = None
+    """Another split of each dataset, such as dev."""
+    dataset: Name | None = None
+    """In its place, one dataset for all, without forums, or a forum."""
+    step: Annotated[float, Expected(STEPS.__contains__, choices=STEPS)] = STEP
+    """From one weight to the next that is tried."""
+
+    kinds: ClassVar = {"dataset": Keys(("dataset",), without=("split",)), "split": Keys(("split",))}
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """Weights that are found."""
+
+    tune: Tune
+    """How they are found."""
+
+
+@dataclass(frozen=True)
+class FusionSettings:
+    """The runs of other systems, combined by rank or score."""
+
+    name: Annotated[str, HIDDEN]
+    of: Annotated[Sequence[str], As(Annotated[list[Name], MinLen(2), UNIQUE])]
+    """The systems whose runs are fused, of any family."""
+    method: Method = "rrf"
+    """rrf, the sum of 1 / (k + rank); or sum, the weighted sum of scores."""
+    k: UpToMillion | None = None
+    """Of rrf: what is added to ranks; 60 unless stated."""
+    normalize: Normalization | None = None
+    """Of sum: what is done to the scores of each query first; none unless stated."""
+    weights: Annotated[Sequence[float] | Mapping[str, Any] | None, As(list[Weight] | Tuned)] = None
+    """Of sum: a number for each system of `of`, all 1 unless stated; or `tune`, how they are found."""
+    depth: Count | None = None
+    """Documents of each run that are fused, at most top_k; all unless stated."""
+
+    without: ClassVar = ("trained_on",)
 
     @property
     def tune(self) -> Mapping[str, Any] | None:

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+from beirflow.core.keys import HIDDEN, RunFile
 
 DATASET = "{dataset}"  # placeholder for the name of a corpus in a path
 
@@ -11,10 +14,11 @@ OF_THE_DATASET = "candidates"
 
 @dataclass(frozen=True)
 class ImportedSettings:
-    """Places of a system's runs; the schema checks the entries."""
+    """A run from elsewhere, evaluated, compared, fused and audited like any other run."""
 
-    name: str
-    run: str  # path of the run on a corpus, with "{dataset}" in place of its name; or OF_THE_DATASET
+    name: Annotated[str, HIDDEN]
+    run: RunFile
+    """File of the run on a dataset, with {dataset} in place of its name; or candidates, those that a dataset states."""
 
     @property
     def of_the_dataset(self) -> bool:

@@ -2,21 +2,32 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Annotated, ClassVar
 
-from beirflow.models.settings import ModelSettings
+from annotated_types import Interval
+
+from beirflow.core.keys import Keys, Tokens, TorchWeights
+from beirflow.models.settings import NOT_ALONE, ModelSettings
 
 
 @dataclass(frozen=True)
 class LateSettings(ModelSettings):
     """A model that gives one vector a token. What is None is as the files of the model say."""
 
-    # tokens of a query, special tokens and marker included: after as many it is cut, and filled up to as many where the model
-    # fills up queries
-    query_length: int | None = None
-    query_lengths: Mapping[str, int] = field(default_factory=dict, hash=False)  # the same by dataset, which goes before it
-    document_length: int | None = None  # tokens after which a document is cut, special tokens and marker included
-    # how many vectors of like tokens of a document become one, about, which loses something; None for all vectors
-    pool_factor: int | None = None
+    weights: TorchWeights = "model.safetensors"
+    """File that holds the weights. A pytorch_model.bin is read as tensors only, never as code."""
+    query_length: Tokens | None = None
+    """Tokens of a query, special tokens and marker included. A longer one is cut, and a shorter one padded if the model does
+    so."""
+    query_lengths: Mapping[str, Tokens] = field(default_factory=dict, hash=False)
+    """By dataset, the same; for its forums too."""
+    document_length: Tokens | None = None
+    """Tokens after which a document is cut, special tokens and marker included."""
+    pool_factor: Annotated[int, Interval(ge=2, le=16)] | None = None
+    """How many vectors of similar tokens of a document are averaged to one (token pooling). This changes scores."""
+
+    without: ClassVar = NOT_ALONE
+    kinds: ClassVar = {"model": Keys(("model",))}
 
     def for_dataset(self, dataset: str, _corpus: str = "") -> "LateSettings":
         """Return the settings with the length of queries of one dataset, the same for all its forums."""

@@ -8,8 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from annotated_types import Interval
+
+from beirflow.core.keys import HIDDEN, As, Expected, Name, Share, Ties
 from beirflow.core.layout import POSTINGS, STATISTICS, STATISTICS_RECORD
 from beirflow.data.catalogue.catalogue import load_catalogue
 from beirflow.data.catalogue.schema import nearest
@@ -20,25 +23,37 @@ from beirflow.families.lexical.fields import Bm25, Index
 from beirflow.families.postings.names import ELSEWHERE, ENGLISH, analyses, modules_of
 from beirflow.families.system import Setting, System
 
+FIELDS = (["contents"], ["title", "text"], ["text"], ["title"])  # that can be searched
+
 WORD_BYTES = 1.3  # bytes of postings for each word; 1.2 on NFCorpus and SciFact
 
 
 @dataclass(frozen=True)
 class LexicalSettings:
-    """The settings that determine the scores of BM25. The schema checks what they may be."""
+    """BM25 with the analysis, the lengths and the arithmetic of Lucene."""
 
-    name: str
-    k1: float = 0.9  # how late the weight of a repeated term saturates; 0 makes the number of repetitions irrelevant
-    b: float = 0.4  # how much long documents are held back, from 0, not at all, to 1
-    # "contents", title and text as one field; or "title", "text" or both, each with its own statistics, their scores added.
-    fields: Sequence[str] = ("contents",)
-    analyzer: str = ENGLISH  # of texts into terms
-    ties: Literal["descending", "ascending"] = "ascending"  # at the cut; Lucene's ids ascend
-    expansion: WrittenQueries | None = None  # queries that are added to the documents
-    weights: WordWeights | None = None  # of the words of the documents, in place of their frequencies
-    analyzers: Mapping[str, str] = field(default_factory=dict)  # by dataset in another language, where no analyzer is stated
-    # How much a term of the query counts: "counts", as often as the query has it; or "bm25", as if the query were a document.
+    name: Annotated[str, HIDDEN]
+    k1: Annotated[float, Interval(ge=0, le=1000)] = 0.9
+    """How late the weight of a repeated term saturates; 0 makes the number of repetitions irrelevant."""
+    b: Share = 0.4
+    """How much long documents are held back, from 0, not at all, to 1."""
+    fields: Annotated[Sequence[str], As(Annotated[Any, Expected(FIELDS.__contains__, choices=FIELDS)])] = ("contents",)
+    """What is searched: title and text as one field (contents), or title, text or both with statistics of their own, their scores
+    added; with [title], a document without text is never found, as in Anserini."""
+    analyzer: Name = ENGLISH
+    """What turns texts into terms, lucene- and a language; that of the language of each dataset unless stated."""
+    ties: Ties = "ascending"
+    """Which of several documents with the same score the cut at top_k keeps: those with the first ids, as Lucene does, or the
+    last."""
+    expansion: WrittenQueries | None = None
+    """Queries that are added to every document (docT5query)."""
+    weights: WordWeights | None = None
+    """Weights in place of the frequencies of the words (DeepCT)."""
+    # by dataset in another language, where no analyzer is stated
+    analyzers: Annotated[Mapping[str, str], HIDDEN] = field(default_factory=dict)
     query_weights: Literal["counts", "bm25"] = "counts"
+    """How much a term of a query counts: as often as the query has it; or as if the query were a document, as in Pyserini's
+    bm25qs."""
 
     def __post_init__(self) -> None:
         """Convert entries of a configuration, and what the parameters of a rule or a manifest made of settings."""

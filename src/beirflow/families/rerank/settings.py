@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-from beirflow.models.settings import ModelSettings
+from annotated_types import Interval
+
+from beirflow.core.keys import HIDDEN, As, Count, Instructions, Keys, Name, Text, TorchWeights
+from beirflow.models.settings import NOT_ALONE, ModelSettings
 from beirflow.run.by_name import by_name
 
 Below = Literal["drop", "keep"]
@@ -38,18 +41,32 @@ class RerankSettings(ModelSettings):
     The model reads both texts together; or it is that of a system which encodes them apart, and then has a copy of its settings.
     """
 
-    # name of the system whose run is ranked again; unless stated, the candidates that datasets state
-    first: str = field(kw_only=True, default="candidates")
-    depth: int = 100  # documents of each query that are scored
-    below: Below = "drop"  # whether the documents below the depth are dropped, or keep their order behind the others
-    kind: str | None = None  # ``monot5`` or ``qwen3-reranker``, of models whose files do not state it; None for all others
-    max_length: int | None = None  # tokens after which a pair is cut, special tokens and prompt included; the model's if None
-    # purpose of queries, where the prompt of the model has a place for it; that of its card if None
-    instruction: str | None = None
-    instructions: Mapping[str, str] = field(default_factory=dict, hash=False)  # the same by dataset, which wins
+    weights: TorchWeights = "model.safetensors"
+    """File that holds the weights. A pytorch_model.bin is read as tensors only, never as code."""
+    first: Name = field(kw_only=True, default="candidates")
+    """The system whose run is reranked; unless stated, candidates: those that the dataset states for each query."""
+    depth: Count = 100
+    """Documents of each query that are scored, at most top_k. A greater one only adds pairs."""
+    below: Below = "drop"
+    """Whether documents below the depth are dropped, as the beir package does, or keep their order after the others."""
+    kind: Literal["monot5", "qwen3-reranker"] | None = None
+    """What the model was trained for, where its files do not say it: a T5 that answers true or false, or a Qwen3 that answers yes
+    or no."""
+    max_length: Annotated[int, Interval(ge=5, le=1_000_000)] | None = None
+    """Tokens after which a pair is cut, special tokens and prompt included; what the model says, 512 of monoT5, 8192 of
+    Qwen3-Reranker."""
+    instruction: Text | None = None
+    """What queries are for, where the prompt of the model has a place for it; the words of its model card or folder unless
+    stated."""
+    instructions: Annotated[Mapping[str, str], As(Instructions)] = field(default_factory=dict, hash=False)
+    """By dataset, the same; for its forums too."""
 
-    dense: Any = field(default=None, hash=False)  # the dense system whose scores pairs have; None for another model
-    late: Any = field(default=None, hash=False)  # the system of late interaction, likewise
+    # the dense system whose scores pairs have; None for another model
+    dense: Annotated[Any, HIDDEN] = field(default=None, hash=False)
+    late: Annotated[Any, HIDDEN] = field(default=None, hash=False)  # the system of late interaction, likewise
+
+    without: ClassVar = NOT_ALONE
+    kinds: ClassVar = {"model": Keys(("model",))}
 
     def __post_init__(self) -> None:
         """Rebuild settings from the parameters of a rule or a manifest."""

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from beirflow.core.keys import As, Keys, Ties, Tokens, TorchWeights, UpToMillion
 from beirflow.families.expansions.settings import WrittenQueries
 from beirflow.models.settings import ModelSettings
 
@@ -13,38 +14,56 @@ USUAL_LENGTHS = {"text_length": 400, "expansion_length": 100}
 """Lengths without other settings, for systems that add something to documents; Pyserini's."""
 
 
+class InjectedQueries(WrittenQueries):
+    """Queries that are joined in one way."""
+
+    without: ClassVar = ("join",)
+
+
 @dataclass(frozen=True)
 class SparseSettings(ModelSettings):
-    """A model that weighs the terms of a vocabulary, and what is done with its weights. The schema checks what they may be.
+    """A model that weighs the terms of a vocabulary, and what is done with its weights.
 
-    What is None is as the model's folder says; where the folder says nothing, as each attribute says.
+    What is None is as the model's folder says.
     """
 
-    # ``splade``, the head of a masked language model, pooled along the positions; ``unicoil``, one weight a token; or ``sparta``,
-    # the products of hidden states and word embeddings
-    head: str = "splade"
-    # ``model``, queries are weighed as documents are; or ``tokens``, every token of a query weighs 1 and no model reads it. The
-    # model's own way if None: of a SparseEncoder with two routes that of the queries, of SPARTA ``tokens``, else ``model``
-    queries: str | None = None
-    query_weights: str = "model.safetensors"  # name of the file that holds its weights
-    pooling: str | None = None  # ``max`` or ``sum`` along the positions, of ``splade``; max if nothing says otherwise
-    # ``relu`` or ``log1p_relu``, before the logarithm, of ``splade``; relu if nothing says otherwise
-    activation: str | None = None
-    # tokens after which a document is cut, special tokens included; what the tokenizer says if nothing does
-    max_length: int | None = None
-    query_max_length: int | None = None  # the same of queries; ``max_length`` if None
-    query_prefix: str | None = None  # what is written before every query; nothing if nothing says otherwise
-    document_prefix: str | None = None  # what is written before every document; nothing if nothing says otherwise
-    # terms kept of a text, those that weigh most; of ``sparta`` 2000, else all, if nothing says otherwise
-    most_terms: int | None = None
-    quantize: str = "none"  # ``lucene``, weights are integers, 256 for a weight of 5, as runs with Lucene have them; or ``none``
-    # order of ids by which the cut keeps the first of documents with the same score
-    ties: Literal["descending", "ascending"] = "descending"
-    # queries whose new tokens stand behind the text of every document, of ``unicoil``; None if there are none
-    expansion: WrittenQueries | None = None
-    text_length: int | None = None  # tokens after which the text of such a document is cut; 400 if nothing says otherwise
-    # tokens after which its queries, one after the other, are cut; 100 if nothing says otherwise
-    expansion_length: int | None = None
+    weights: TorchWeights = "model.safetensors"
+    """File that holds the weights. A pytorch_model.bin is read as tensors only, never as code."""
+    head: Literal["splade", "unicoil", "sparta"] = "splade"
+    """From hidden states to weights: the head of a masked language model, pooled along the positions; one weight per token; or
+    products with word embeddings."""
+    queries: Literal["model", "tokens"] | None = None
+    """Whether the model reads queries too, or every token of a query weighs 1, as for SPLADE-doc; SPARTA counts the tokens."""
+    query_weights: TorchWeights = "model.safetensors"
+    """File that holds the weights of the queries' own model."""
+    pooling: Literal["max", "sum"] | None = None
+    """How the weights of the positions become one: max, or sum as in the first SPLADE."""
+    activation: Literal["relu", "log1p_relu"] | None = None
+    """What comes before the logarithm: relu, or log1p_relu, which takes it twice."""
+    max_length: Tokens | None = None
+    """Tokens after which a document is cut, special tokens included."""
+    query_max_length: Tokens | None = None
+    """Tokens after which a query is cut, special tokens included; max_length unless stated."""
+    query_prefix: str | None = None
+    """Written before every query."""
+    document_prefix: str | None = None
+    """Written before every document."""
+    most_terms: UpToMillion | None = None
+    """Terms kept of a text, those that weigh most; 2000 of sparta unless stated, else all."""
+    quantize: Literal["lucene", "none"] = "none"
+    """lucene: weights are rounded to integers, 256 for a weight of 5, as in published runs with Lucene."""
+    ties: Ties = "descending"
+    """Which of several documents with the same score the cut at top_k keeps: those with the last ids, or the first, as Lucene
+    does."""
+    expansion: Annotated[WrittenQueries | None, As(InjectedQueries)] = None
+    """Queries whose new tokens stand behind the text of every document, of uniCOIL."""
+    text_length: UpToMillion | None = None
+    """Tokens after which the text of a document is cut before its expansion; 400 unless stated, as in Pyserini."""
+    expansion_length: UpToMillion | None = None
+    """Tokens after which its expansion is cut; 100 unless stated, as in Pyserini."""
+
+    without: ClassVar = ("encoder", "arguments")
+    kinds: ClassVar = {"model": Keys(("model",))}
 
     def __post_init__(self) -> None:
         """Take an entry of a configuration, and what the parameters of a rule or a manifest made of settings."""

@@ -3,12 +3,10 @@
 from typing import Any
 
 import pytest
-import yaml
 
 from beirflow.config.load import load_experiment
 from beirflow.core.errors import ConfigError
 from beirflow.data.catalogue.catalogue import load_catalogue
-from beirflow.data.catalogue.schema import SCHEMAS
 from beirflow.data.sources.forms import HubForm
 from beirflow.data.sources.hub_layout import LAYOUTS
 from beirflow.report.tables import bibtex
@@ -114,8 +112,3 @@ def test_facts_that_change_scores_reach_the_job_that_prepares_the_data() -> None
     assert experiment.corpus_settings("trec-dl.2019")["relevant_from"] == 2
     assert experiment.corpus_settings("bright.aops")["expected"]["excluded_pairs"] == 622_756
     assert not experiment.retrieval("bright.aops")["drop_self_matches"]  # the list of each query has its own document
-
-
-def test_the_layouts_of_the_schema_are_those_that_are_read() -> None:
-    schema = yaml.safe_load((SCHEMAS / "config.schema.yaml").read_text(encoding="utf-8"))
-    assert set(schema["$defs"]["dataset"]["properties"]["layout"]["enum"]) == set(LAYOUTS)

@@ -69,7 +69,7 @@ WRONG = {
     "bits": ({**SQ, "bits": 5}, r"own\.bits: found 5; allowed are 4, 6, 8, 16"),
     "codes": ({**IVF_PQ, "bits": 13}, r"own\.bits: found 13; expected at most 12"),
     "kind": ({**HNSW, "index": "hnws"}, r"own\.index: found 'hnws'; allowed are hnsw, .*did you mean 'hnsw'\?"),
-    "rescore": ({**HNSW, "rescore": 2}, r"own\.rescore: found 'rescore'; allowed are .*"),
+    "rescore": ({**HNSW, "rescore": 2}, r"own\.rescore: found 'rescore'; no such key here with index: hnsw, allowed are .*"),
     "dense": ({**HNSW, "family": "dense"}, r"own\.approximate: found 'approximate'; no such key here.*"),
 }
 
