@@ -13,7 +13,6 @@ from beirflow.families.late_interaction.encode import TokenEncoding, encode_quer
 from beirflow.families.late_interaction.search import search_tokens
 from beirflow.families.late_interaction.settings import LateSettings
 from beirflow.families.matches import Pairs
-from beirflow.families.sparse.model_folders import fetch_sparse_model
 from beirflow.families.sparse.search import search_weights
 from beirflow.families.sparse.settings import SparseSettings
 from beirflow.families.sparse.weigh import Weighing, weigh_chunk, weigh_queries
@@ -131,7 +130,7 @@ class SparseResults(ModelResults[SparseSettings]):
 
     def fetch(self, settings: SparseSettings) -> str:
         path = self.path(layout.MODEL, system=settings.name)
-        fetch_sparse_model(settings=settings, output_path=path, job=self.job("fetch_sparse_model"))
+        fetch_model(system=settings, said=None, output_path=path, job=self.job("fetch_sparse_model"))
         return path
 
     def make(self, settings: SparseSettings, chunk: int | None = None, **how: Any) -> str:

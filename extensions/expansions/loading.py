@@ -15,9 +15,11 @@ from beirflow.core.errors import model_errors_of
 from beirflow.extensions.expansions.models import check_kind
 from beirflow.families.expansions.settings import Expansion
 from beirflow.models.card_modules import refuse_what_is_not_hashed
-from beirflow.models.computing import loading
 from beirflow.models.computing.batching import Tokens
+from beirflow.models.computing.folder_tokenizer import tokenizer_of
+from beirflow.models.computing.loading import load_whole, loading_from
 from beirflow.models.computing.token_budget import TokenBudget
+from beirflow.models.computing.token_reader import TokenReader
 
 logger = logging.getLogger(__name__)
 
@@ -37,16 +39,11 @@ def load_model(kind: Any, expansion: Expansion, folder: Path, dtype: torch.dtype
 
     Raises ModelError if it cannot be loaded; or if weights are missing, which would be random, or would not be used.
     """
-
-    def load() -> tuple[Any, Any, dict[str, Any]]:
-        return loading.load_tokenizer(folder), *loading.load_model(kind, folder, expansion.weights, dtype)
-
     with model_errors_of(expansion.name):
         check_kind(expansion, folder)
         refuse_what_is_not_hashed(folder)
-        tokenizer, model, report = loading.load_quietly(load, folder)
-        loading.check_weights(folder / expansion.weights, report["missing_keys"], report["unexpected_keys"])
-    return tokenizer, model
+        with loading_from(folder):
+            return tokenizer_of(folder), load_whole(kind, folder, expansion.weights, dtype)
 
 
 class TextReader(ABC):
@@ -62,10 +59,8 @@ class TextReader(ABC):
     def __init__(self, name: str, tokenizer: Any, max_length: int, vocabulary: int, token_budget: int | str) -> None:
         self.name, self.tokenizer, self.max_length = name, tokenizer, max_length
         self.budget = TokenBudget.of(name, self.device, token_budget, unit="document")
-        self._vocabulary = vocabulary
-        if fast := getattr(tokenizer, "backend_tokenizer", None):
-            fast.no_padding()
-            fast.enable_truncation(max_length, direction=tokenizer.truncation_side)
+        self._vocabulary, self._reader = vocabulary, TokenReader(tokenizer)
+        self._reader.cut(max_length)
 
     @abstractmethod
     def _compute(self, window: Tokens, rows: np.ndarray, doc_ids: Sequence[str]) -> tuple[list[Any], dict[str, int]]:
@@ -97,12 +92,7 @@ class TextReader(ABC):
         return self.budget.batches(lengths)
 
     def _tokenize(self, texts: Sequence[str], start: int) -> Tokens:
-        part = list(texts[start : start + WINDOW_TEXTS])
-        fast = getattr(self.tokenizer, "backend_tokenizer", None)
-        if fast is None:
-            ids = self.tokenizer(part, truncation=True, max_length=self.max_length)["input_ids"]
-        else:
-            ids = (encoding.ids for encoding in fast.encode_batch_fast(part))
+        ids = self._reader.ids(texts[start : start + WINDOW_TEXTS])
         return Tokens.of(start, ids).check(self._vocabulary, self.name)
 
     def _forward(self, window: Tokens, doc_ids: Sequence[str], rows: np.ndarray) -> Part:

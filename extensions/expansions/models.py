@@ -6,9 +6,8 @@ from typing import Any
 
 from beirflow.core.errors import ModelError
 from beirflow.families.expansions.settings import Expansion, expansion_of
-from beirflow.models.model_json import read_object
-from beirflow.models.model_places import local_folder
-from beirflow.models.model_places import model_problem as files_problem
+from beirflow.models.model_json import architecture_in, read_object
+from beirflow.models.model_places import model_folder, problem_with
 from beirflow.models.settings import ModelSettings
 
 TYPES = ("t5", "mt5")  # types of models that write queries; they have one architecture
@@ -19,22 +18,13 @@ CLASSIFIER = "ForTokenClassification"
 def model_problem(expansion: Expansion) -> str | None:
     """Return why the model of an expansion cannot be used, as far as the disk can tell; None if it can."""
     model = expansion.as_model()
-    try:
-        if problem := files_problem(model):
-            return problem
-        folder = local_folder(model)
-        if folder is not None:
-            check_kind(expansion, folder)
-    except ModelError as error:
-        return str(error)
-    return None
+    return problem_with(model, lambda: check_kind(expansion, model_folder(model)))
 
 
 def check_kind(expansion: Expansion, folder: Path) -> None:
     """Make sure that the model in a folder can make an expansion. Raises ModelError if it is of another kind."""
     config = read_object(folder / "config.json")
-    names = config.get("architectures")
-    name = str(names[0]) if isinstance(names, list) and names else "nothing"
+    name = architecture_in(config) or "nothing"
     if expansion.kind == "queries" and config.get("model_type") not in TYPES:
         problem = f"{folder}/config.json says that the model is of the type {config.get('model_type')!r}"
         raise ModelError(f"{problem}; queries are written by a T5, of the type {' or '.join(TYPES)}")

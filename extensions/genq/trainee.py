@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -43,10 +44,11 @@ class Trainee:
         lower = choose_precision(precision, self.device) == torch.bfloat16
         self.precision = "bfloat16" if lower else "float32"
         self._encoder = TransformersEncoder(settings, folder, device=self.device.type, precision="float32", token_budget="auto")
-        self._encoder.tower.shorten(max_length)
+        backbone: Any = self._encoder.backbone
+        backbone.shorten(max_length)
         self.similarity = similarity or str(self._encoder.card.similarity)
         self.place = self._encoder.card.steps["documents"][0].folder
-        self.model = self._encoder.tower.model.train()
+        self.model = self._encoder.model.train()
 
     def tokens(self, texts: Sequence[str], kind: Kind) -> Tokens:
         """Return the token ids of texts, with the prompt of their kind."""

@@ -56,9 +56,9 @@ def late(folder: Path) -> tuple[Any, Callable[[Progress], object]]:
 
 def weigher(save: Callable[[Path], object], head: Any, folder: Path) -> tuple[Any, Callable[[Progress], object]]:
     save(folder)
-    part = read_parts(SparseSettings("s", model=str(folder), head=head), folder, None).documents
+    part = read_parts(SparseSettings("s", model=str(folder), head=head)).documents
     weigher = Weigher("s", part, **HOW)
-    return weigher, partial(weigher._begin, weigher._tokenize(TEXTS, None, 0), "documents")
+    return weigher, partial(weigher._begin, "documents", weigher._tokenize(TEXTS, None, 0))
 
 
 def scorer(save: Callable[[Path], Path], kind: Any, folder: Path) -> tuple[Any, Callable[[Progress], object]]:

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from beirflow.core.progress import Progress
-from beirflow.models.encoders import tower as tower_module
+from beirflow.models.encoders import encoder as encoder_module
 from beirflow.models.encoders.encoder import TransformersEncoder
 from beirflow.models.settings import EncoderSettings
 from beirflow.run.devices import choose_precision
@@ -58,12 +58,12 @@ def test_vectors_are_those_of_the_cpu_and_packed_is_as_near_as_padded(
 ) -> None:
     expected = make(tiny_bert, "cpu", pooling=pooling).encode_corpus(TEXTS)
     encoder = make(tiny_bert, precision=precision, pooling=pooling)
-    assert encoder.tower.packed is (precision != "float32")
+    assert encoder.packed is (precision != "float32")
     found = encoder.encode_corpus(TEXTS)
     assert largest_error(found, expected) < tolerance(precision, pooling)
-    monkeypatch.setattr(tower_module, "can_pack", lambda *_: False)
+    monkeypatch.setattr(encoder_module, "can_pack", lambda *_: False)
     encoder = make(tiny_bert, precision=precision, pooling=pooling)
-    assert encoder.tower.packed is False
+    assert encoder.packed is False
     padded = encoder.encode_corpus(TEXTS)
     assert largest_error(found, padded) < tolerance(precision, pooling)
     assert largest_error(found, expected) < 2 * largest_error(padded, expected) + 2.0**-10
@@ -81,9 +81,9 @@ def test_each_architecture_is_packed_and_as_near_as_padded(
     folder = save_model(model_type, tmp_path, **sizes)
     expected = make(folder, "cpu", pooling=pooling).encode_corpus(TEXTS)
     encoder = make(folder, precision="bfloat16", pooling=pooling)
-    assert encoder.tower.packed
+    assert encoder.packed
     packed = encoder.encode_corpus(TEXTS)
-    monkeypatch.setattr(tower_module, "can_pack", lambda *_: False)
+    monkeypatch.setattr(encoder_module, "can_pack", lambda *_: False)
     padded = make(folder, precision="bfloat16", pooling=pooling).encode_corpus(TEXTS)
     assert largest_error(packed, expected) < 2 * largest_error(padded, expected) + 2.0**-10
 
@@ -107,14 +107,14 @@ def test_the_host_does_not_wait_between_padded_batches(tmp_path: Path, model_typ
 
 def encode_without_waiting(encoder: TransformersEncoder) -> None:
     expected = encoder.encode_corpus(TEXTS)
-    window = encoder._tokenize(TEXTS, "", 0)
+    window = encoder._tokenize(TEXTS, "documents", 0)
     with Progress("encode", len(TEXTS), "documents") as progress, torch.inference_mode():
         torch.cuda.set_sync_debug_mode("error")
         try:
-            vectors = encoder._encode_window(window, progress, 0)
+            arrive = encoder._begin(0, window, progress)
         finally:
             torch.cuda.set_sync_debug_mode("default")
-    assert largest_error(vectors.cpu().numpy(), expected) < 2.0**-6
+    assert largest_error(arrive()[1], expected) < 2.0**-6
 
 
 def test_precision_auto_is_bfloat16_where_the_device_computes_with_it() -> None:
@@ -133,7 +133,7 @@ from beirflow.models.settings import EncoderSettings
 folder, output, *texts = sys.argv[1:]
 system = EncoderSettings(name="tiny", model=folder, max_length=64, pooling="mean")
 encoder = TransformersEncoder(system, Path(folder), device="cuda", precision="bfloat16", token_budget=4096)
-assert encoder.tower.packed
+assert encoder.packed
 np.save(output, encoder.encode_corpus(texts))
 """
     output = tmp_path / "vectors.npy"

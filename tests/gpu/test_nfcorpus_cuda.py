@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from beirflow.models.encoders import tower as tower_module
+from beirflow.models.encoders import encoder as encoder_module
 from beirflow.models.encoders.encoder import TransformersEncoder
 from beirflow.models.settings import EncoderSettings
 
@@ -40,7 +40,7 @@ def vectors(precision: str, device: str = "cuda") -> tuple[np.ndarray, np.ndarra
     encoder = TransformersEncoder(system, folder, device=device, precision=precision, token_budget="auto")
     queries = encoder.encode_queries([line["text"] for line in lines("queries")])
     documents = encoder.encode_corpus([f"{line['title']} {line['text']}".strip() for line in lines("corpus")])
-    return queries, documents, encoder.tower.packed
+    return queries, documents, encoder.packed
 
 
 @pytest.mark.parametrize("precision", ["float16", "bfloat16"])
@@ -48,7 +48,7 @@ def test_the_first_ten_documents_are_those_of_padded_texts(monkeypatch: pytest.M
     """The same, but for documents whose scores lie nearer together than the two ways to round can tell apart."""
     queries, documents, packed = vectors(precision)
     assert packed is True
-    monkeypatch.setattr(tower_module, "can_pack", lambda *_: False)
+    monkeypatch.setattr(encoder_module, "can_pack", lambda *_: False)
     padded_queries, padded_documents, packed = vectors(precision)
     assert packed is False
     scores, expected = queries @ documents.T, padded_queries @ padded_documents.T

@@ -22,7 +22,7 @@ EXPANSION: dict[str, Any] = {"expansion": {"path": "x.jsonl"}, "text_length": 30
 
 
 def weighed(folder: Path, device: str, precision: str, settings: dict[str, Any]) -> np.ndarray:
-    part = read_parts(SparseSettings("s", model=str(folder), **settings), folder, None).documents
+    part = read_parts(SparseSettings("s", model=str(folder), **settings)).documents
     weigher = Weigher("s", part, device=device, precision=precision, token_budget="auto")
     added = TEXTS[::-1] if "expansion" in settings else None
     return spread(Rows.together(list(weigher.windows(TEXTS, "documents", added))))

@@ -10,6 +10,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoModel
 
+from attend_in_turn import attend_in_turn
 from beirflow.models.encoders.encoder import TransformersEncoder
 from beirflow.models.settings import EncoderSettings
 from bench.gpu import encoding, job, jobs, models, workload
@@ -45,9 +46,9 @@ def test_texts_have_the_tokens_that_were_drawn(folder: Path) -> None:
     texts = make_texts(counts, TINY)
     system = EncoderSettings(name="tiny", model=str(folder), max_length=TINY.positions, pooling="mean")
     encoder = TransformersEncoder(system, folder, device="cpu", precision="float32", token_budget=4096)
-    ids = [*encoder.tower.backbone.token_ids(texts)]
+    ids = [*encoder.backbone.token_ids(texts)]
     assert [len(row) for row in ids] == counts.tolist()
-    assert encoder.tower.backbone.tokenizer.unk_token_id not in np.concatenate(ids)
+    assert encoder.backbone.tokenizer.unk_token_id not in np.concatenate(ids)
     assert len(TINY.pieces) == len(set(TINY.pieces)) == TINY.vocabulary
 
 
@@ -94,7 +95,8 @@ def test_without_the_peer_its_part_says_so(monkeypatch: pytest.MonkeyPatch, fold
 
 
 def test_packed_and_padded_vectors_are_compared(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    monkeypatch.setattr("beirflow.models.encoders.tower.can_pack", lambda *_: True)
+    monkeypatch.setattr("beirflow.models.encoders.encoder.can_pack", lambda *_: True)
+    monkeypatch.setattr("beirflow.models.computing.packed_attention.attend", attend_in_turn)
     texts = make_texts(token_counts(30, TINY.positions), TINY)
     found = padding(Setting(torch.device("cpu"), "float32", TINY, folder, texts, 0.05, 1, 8, 1))
     assert found["relative_error"]["max"] < 1e-5

@@ -35,8 +35,12 @@ rule fetch_sparse_model:
     conda:
         "../../envs/encode.yaml"
     params:
-        **calls("beirflow.families.sparse.model_folders:fetch_sparse_model"),
+        **calls(
+            "beirflow.models.model_files:fetch_model",
+            system="beirflow.families.sparse.settings:SparseSettings()",
+        ),
         command=command_of("fetch_sparse_model"),
+        said=None,
         settings=of_system(
             experiment.settings,
             *("pooling", "activation", "max_length", "query_max_length", "most_terms"),

@@ -268,7 +268,7 @@ def _of_folder(name: str, place: str, folder: Path, family: str | None, ask: "_Q
 
     classes = [str(read_optional(folder / LIBRARY_CONFIG).get("model_type") or "")]
     if (folder / MODULES).is_file():
-        classes += [module["type"] for module in listed_modules(folder)]
+        classes += [module.type for module in listed_modules(folder)]
     else:
         architectures = read_optional(folder / MODEL_CONFIG).get("architectures")
         classes += [*map(str, architectures or []), *(["ColBERT"] if (folder / COLBERT).is_file() else [])][::-1]

@@ -113,16 +113,16 @@ def _of_encoder(settings: Any, text: str, on: Mapping[str, Any]) -> Lines:
         if not isinstance(encoder, TransformersEncoder):
             return [f"not known: {settings.model} reads the text itself"]
         read = text if kind == "queries" else _document(text, settings.between)
-        tower, prompt = encoder.tower, encoder.card.prompts[kind]
+        prompt = encoder.card.prompts[kind]
         ids = encoder.tokens_of([read], kind).ids.tolist()
-        tokenizer = getattr(tower.backbone, "tokenizer", None)
+        tokenizer = getattr(encoder.backbone, "tokenizer", None)
         lines.append(
             _line(
                 kind,
                 _names(tokenizer, ids),
-                limit=tower.max_length,
+                limit=encoder.max_length,
                 whole=_whole(tokenizer, prompt + read),
-                left_out=tower.left_out(prompt),
+                left_out=encoder.left_out(kind),
             )
         )
     return lines
@@ -152,11 +152,10 @@ def _of_late_interaction(settings: Any, text: str, on: Mapping[str, Any]) -> Lin
 def _of_weigher(settings: Any, text: str, on: Mapping[str, Any]) -> Lines:
     """Return the tokens of a learned sparse system."""
     from beirflow.families.sparse.layouts import read_parts
-    from beirflow.families.sparse.model_folders import model_folders
     from beirflow.families.sparse.tokens import WITHOUT_SPECIAL_TOKENS
     from beirflow.families.sparse.weigher import Weigher
 
-    parts, lines = read_parts(settings, *model_folders(settings)), []
+    parts, lines = read_parts(settings), []
     for kind in _kinds():
         part = parts.of(kind)
         weigher = Weigher(settings.name, part, **on)

@@ -45,12 +45,12 @@ class Card:
         facts = {"steps": [asdict(step) for step in self.steps[kind]], "prompt": self.prompts[kind]}
         return facts | {"dimensions": self.dimensions, "overridden": list(self.overridden)}
 
-    def problem(self) -> str | None:
-        """Return what neither the files nor the configuration state, in a sentence; None if nothing is missing."""
-        if not self.open:
-            return None
-        reasons = "; ".join(dict.fromkeys(self.open.values()))
-        return f"{reasons}. Set {' and '.join(self.open)} for this system, as in the model's card or paper"
+
+def check_open(reasons: Mapping[str, str]) -> None:
+    """Refuse a model whose files and configuration leave settings open; ``reasons`` says of each why the files lack it."""
+    if reasons:
+        why = "; ".join(dict.fromkeys(reasons.values()))
+        raise ModelError(f"{why}. Set {' and '.join(reasons)} for this system, as in the model's card or paper")
 
 
 def joined(documents: Card, queries: Card) -> Card:

@@ -11,8 +11,16 @@ from typing import Any
 from beirflow.core.errors import ModelError
 from beirflow.data.document_text import KINDS, Kind
 from beirflow.models.card import Card, Step
-from beirflow.models.card_modules import READERS, RUN_THE_LIBRARY, module_config, other_family, transformer_step
-from beirflow.models.model_json import COLBERT, LIBRARY_CONFIG, MODULES, Module, modules_of, read_optional
+from beirflow.models.card_modules import (
+    DENSE,
+    READERS,
+    RUN_THE_LIBRARY,
+    check_type,
+    module_config,
+    other_family,
+    transformer_step,
+)
+from beirflow.models.model_json import COLBERT, LIBRARY_CONFIG, MODULES, Module, modules_of, read_number, read_optional
 
 ROLES: Mapping[Kind, tuple[str, tuple[str, ...]]] = {
     "queries": ("query", ("query",)),
@@ -30,7 +38,7 @@ def read_card(folder: Path) -> Card:
     """
     if (folder / MODULES).is_file():
         return _of_modules(folder)
-    refuse_other_libraries(read_optional(folder / LIBRARY_CONFIG))
+    check_type(folder, DENSE, None)
     if (folder / COLBERT).is_file():
         raise ModelError(f"{folder} has {COLBERT}, so it is a ColBERT, no dense encoder{other_family('ColBERT')}")
     step = transformer_step(folder, "", KINDS[0])
@@ -50,8 +58,8 @@ def read_card(folder: Path) -> Card:
 
 def _of_modules(folder: Path) -> Card:
     """Read the card of a folder in the layout of sentence-transformers."""
+    check_type(folder, DENSE, None)
     library = read_optional(folder / LIBRARY_CONFIG)
-    refuse_other_libraries(library)
     steps: dict[Kind, tuple[Step, ...]] = dict.fromkeys(KINDS, ())
     for kind in KINDS:
         for module in modules_of(folder, kind):
@@ -59,24 +67,12 @@ def _of_modules(folder: Path) -> Card:
         _check_order(folder, steps[kind])
     prompts, open_prompts = read_prompts(library)
     # A model whose similarity is not named is compared by cosine: the default of the library that wrote the folder.
-    similarity, dimensions = library.get("similarity_fn_name") or "cosine", library.get("truncate_dim")
+    similarity = library.get("similarity_fn_name") or "cosine"
+    dimensions = read_number(folder / LIBRARY_CONFIG, library, "truncate_dim", "dimensions")
     if similarity not in ("dot", "cosine"):
         reason = f"{LIBRARY_CONFIG} wants the similarity {similarity!r}, and only dot and cosine are supported"
         open_prompts["similarity"] = reason
-    if dimensions is not None and (not isinstance(dimensions, int) or dimensions < 1):
-        raise ModelError(f"{folder / LIBRARY_CONFIG}: truncate_dim is {dimensions!r}, which is not a number of dimensions")
     return Card(steps, prompts, similarity, dimensions, open_prompts)
-
-
-def refuse_other_libraries(library: Mapping[str, Any]) -> None:
-    """Refuse a model that sentence-transformers uses for something other than dense vectors.
-
-    The argument is the content of ``config_sentence_transformers.json``; the message names the family of systems that takes the
-    model.
-    """
-    kind = library.get("model_type", "SentenceTransformer")
-    if kind != "SentenceTransformer":
-        raise ModelError(f"{LIBRARY_CONFIG} says that this is a {kind}, no dense encoder{other_family(str(kind))}")
 
 
 def read_prompts(library: Mapping[str, Any]) -> tuple[dict[Kind, str], dict[str, str]]:

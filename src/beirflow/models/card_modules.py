@@ -12,7 +12,7 @@ from beirflow.core.errors import ModelError
 from beirflow.data.document_text import Kind
 from beirflow.models.card import POOLING_MODES, Step
 from beirflow.models.computing.refused_code import refuse_code
-from beirflow.models.model_json import MODULES, read_object, read_optional
+from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, architecture_in, read_number, read_object, read_optional
 
 MODEL_CONFIG, TOKENIZER_CONFIG = "config.json", "tokenizer_config.json"
 TRANSFORMER_CONFIGS = tuple(
@@ -36,7 +36,7 @@ REFUSED_TYPES = {
 }
 """Types of models whose vectors would not be right, and why."""
 
-TASKS = {"sparse": "fill-mask", "rerank": "sequence-classification"}
+TASKS = {"sparse": "fill-mask", "rerank": "sequence-classification", "logits": "text-generation"}
 """Name in sentence-transformers of the task of a family's backbones; the others extract features."""
 
 OUTPUTS = {"sparse": "logits", "rerank": "logits"}
@@ -63,7 +63,8 @@ that hides no token, but writes the file with every mask."""
 RUN_THE_LIBRARY = "`encoder: sentence-transformers` runs that library itself (docs/own-encoders.md)"
 """Remedy for modules of sentence-transformers that are not read here."""
 
-LATE = "late-interaction"
+DENSE = "SentenceTransformer"  # type of the models of dense systems
+LATE, LOGITS = "late-interaction", "logits"  # the second: language models that are rerankers
 
 
 def family_of_class(name: str) -> str | None:
@@ -76,6 +77,21 @@ def other_family(name: str) -> str:
     """Return ``; a system of family …`` where a class belongs to another family, else an empty text."""
     family = family_of_class(name)
     return f"; a system of family {family} takes such models" if family else ""
+
+
+def check_type(folder: Path, expected: str, *others: str | None) -> None:
+    """Refuse a model that sentence-transformers uses as another type than those; None is one that states no type.
+
+    The message names the family of systems that takes the model.
+    """
+    stated = read_optional(folder / LIBRARY_CONFIG).get("model_type") or None
+    if stated in (expected, *others):
+        return
+    nothing = f"has no model_type, so sentence-transformers 6 takes it for a {DENSE}"
+    found = f"says that this is a {stated}" if stated else nothing
+    family = other_family(str(stated)) or ("; a system of family dense takes such models" if stated == DENSE else "")
+    todo = f'Or, if it is one, fetch or copy the model again with all its files, or write "model_type": "{expected}" there'
+    raise ModelError(f"{folder / LIBRARY_CONFIG} {found}, no {expected}{family}. {todo}")
 
 
 def module_config(here: Path, name: str) -> dict[str, Any]:
@@ -118,14 +134,28 @@ def transformer_config(here: Path) -> dict[str, Any]:
 def transformer_step(folder: Path, place: str, kind: Kind, family: str = "dense") -> Step:
     """Read the step of a transformers backbone for a family: length of texts, and tokens or one vector as output."""
     here = folder / place
+    wanted = known_settings(here, family)
+    key = {"queries": "query_length", "documents": "document_length"}[kind]
+    length = read_number(here, wanted, key if wanted.get(key) else "max_seq_length")
+    lower_case = bool(wanted.get("do_lower_case"))
+    if lower_case and family not in ("dense", LATE):
+        raise ModelError(f"{here}: the configuration of its Transformer has do_lower_case; its tokenizer must do that instead")
+    output = _output(here, wanted, family)
+    return Step("transformer", place, {"max_length": length, "lower_case": lower_case, "output": output})
+
+
+def known_settings(here: Path, family: str) -> dict[str, Any]:
+    """Read sentence-transformers' settings of a backbone for a family; ModelError for one that is not known."""
     wanted = transformer_config(here)
-    known = {"max_seq_length", "do_lower_case", "unpad_inputs", "transformer_task"}
-    known |= {"query_expansion"} if family == LATE else set()
-    known |= set() if family == "rerank" else {"query_length", "document_length"}  # a pair is neither
     arguments = {f"{what}_{end}" for what in ("model", "tokenizer", "config", "processor") for end in ("args", "kwargs")}
-    known |= {"modality_config", "module_output_name"} | arguments
+    known = {"max_seq_length", "unpad_inputs", "transformer_task", "modality_config", "module_output_name", *arguments}
+    known |= {"processing_kwargs"} if family == LOGITS else {"do_lower_case"}
+    known |= {"query_expansion"} if family == LATE else set()
+    known |= set() if family in ("rerank", LOGITS) else {"query_length", "document_length"}  # a pair is neither
     strange = [key for key, value in wanted.items() if key not in known and value not in (None, {}, [], False)]
-    strange += [f"{key}.{name}" for key in arguments & set(wanted) for name in set(wanted[key] or {}) - HARMLESS]
+    for key in arguments & set(wanted):
+        own = wanted[key] or {}
+        strange += [f"{key}.{name}" for name in set(own if isinstance(own, dict) else [str(own)]) - HARMLESS]
     task = TASKS.get(family, "feature-extraction")
     if wanted.get("transformer_task", task) != task:
         strange.append("transformer_task")
@@ -133,12 +163,7 @@ def transformer_step(folder: Path, place: str, kind: Kind, family: str = "dense"
         raise ModelError(
             f"{here}: the configuration of its Transformer has {', '.join(sorted(strange))}, which beirflow does not know"
         )
-    lengths = {"queries": wanted.get("query_length"), "documents": wanted.get("document_length")}
-    length = lengths[kind] or wanted.get("max_seq_length")
-    if length is not None and (not isinstance(length, int) or length < 1):
-        raise ModelError(f"{here}: max_seq_length is {length!r}, which is not a number of tokens")
-    output = _output(here, wanted, family)
-    return Step("transformer", place, {"max_length": length, "lower_case": bool(wanted.get("do_lower_case")), "output": output})
+    return wanted
 
 
 def _output(here: Path, wanted: Mapping[str, Any], family: str) -> str:
@@ -149,8 +174,7 @@ def _output(here: Path, wanted: Mapping[str, Any], family: str) -> str:
     config = read_object(path)
     refuse_what_is_not_hashed(here)
     refuse_type(here)
-    architectures = config.get("architectures") or [""]
-    architecture = str(architectures[0]) if isinstance(architectures, list) and architectures else ""
+    architecture = architecture_in(config)
     usual = {"method": "forward", "method_output_name": OUTPUTS.get(family, "last_hidden_state")}
     text = (wanted.get("modality_config") or {}).get("text", usual)
     if "message" in (wanted.get("modality_config") or {}):

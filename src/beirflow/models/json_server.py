@@ -57,17 +57,6 @@ class _LaterError(Exception):
         self.seconds = seconds
 
 
-class _Key(requests.auth.AuthBase):
-    """The key in the header of a request, instead of the entry of a .netrc for the host."""
-
-    def __init__(self, key: str) -> None:
-        self._key = key
-
-    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        request.headers["Authorization"] = f"Bearer {self._key}"
-        return request
-
-
 class JsonServer:
     """A server that answers JSON with JSON, at the base address of the protocol, usually ending in ``/v1``, and a place below it.
 
@@ -82,7 +71,13 @@ class JsonServer:
         self._url, self._attempts, self._timeout = address_below(url, place), attempts, timeout
         self._session = requests.Session()
         if key_variable is not None:
-            self._session.auth = _Key(with_variables(f"${{{key_variable}}}").strip())
+            key = with_variables(f"${{{key_variable}}}").strip()
+
+            def authorize(request: requests.PreparedRequest) -> requests.PreparedRequest:
+                request.headers["Authorization"] = f"Bearer {key}"
+                return request
+
+            self._session.auth = authorize  # instead of the entry of a .netrc for the host
 
     def ask(self, body: Mapping[str, Any], most_bytes: int) -> Any:
         """Return the answer to a request, of at most so many bytes, repeating failed attempts.

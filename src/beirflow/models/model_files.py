@@ -1,8 +1,7 @@
 """The identity of a model: the digests of its files and its card; recorded, and compared with the record."""
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from beirflow.core.digests import file_digest
 from beirflow.core.errors import ModelError, model_errors_of
 from beirflow.core.records import Job, read_json, write_record
 from beirflow.core.verified import damaged
-from beirflow.models.card import Card, joined, with_settings
+from beirflow.models.card import Card, check_open, joined, with_settings
 from beirflow.models.card_files import read_card
 from beirflow.models.model_layout import files_that_count, incomplete
 from beirflow.models.model_places import local_folder, model_folder, towers
@@ -42,9 +41,9 @@ def model_card(system: EncoderSettings, similarity: str | None = None) -> Card:
     leave open what the settings do not state.
     """
     card = card_in_files(system)
-    with model_errors_of(f"system {system.name}"):
+    with model_errors_of(f"system {system.name}, model {system.model}"):
         card = with_settings(card, system, similarity)
-    _check_open(system, card)
+        check_open(card.open)
     return card
 
 
@@ -56,48 +55,15 @@ def card_in_files(system: ModelSettings) -> Card:
         return cards[0] if len(cards) == 1 else joined(*cards)
 
 
-def _check_open(system: ModelSettings, card: Card) -> None:
-    if problem := card.problem():
-        raise ModelError(f"system {system.name}, model {system.model}: {problem}")
-
-
 def check_model(system: ModelSettings, record_path: str) -> None:
     """Check that the models of a system are those in the record of ``fetch_model``.
 
-    Raises DataError for a changed file, also one that cannot be read any more, ModelError for a missing model.
+    Raises DataError for a changed file, ModelError for a missing model.
     """
-    try:
-        digests = model_digests(system)
-    except ModelError:
-        _check_recorded(system, record_path)
-        raise
-    check_digests(digests, record_path, system.encoder or f"the model in {model_folder(system)}")
-
-
-def _check_recorded(system: ModelSettings, record_path: str) -> None:
-    """Compare the recorded files of a model in a folder, which may not be a model any more, with the record."""
-    folder = local_folder(system)
-    if system.encoder or system.query_model or folder is None or not folder.is_dir():
-        return
-    digests = {name: file_digest(path) for name in read_json(record_path)["files"] if (path := folder / name).is_file()}
-    check_digests(digests, record_path, f"the model in {folder}")
-
-
-def check_digests(digests: Mapping[str, str], record_path: str, place: str) -> None:
-    """Check digests by name against the record of a model; ``place`` names the files in the DataError."""
-    recorded = read_json(record_path)["files"]
+    recorded, digests = read_json(record_path)["files"], model_digests(system)
     if changed := sorted({name for name, _ in digests.items() ^ recorded.items()}):
+        place = system.encoder or f"the model in {model_folder(system)}"
         raise damaged(record_path, f"{place} has another {', '.join(changed)} than recorded here")
-
-
-def check_weights(system: ModelSettings, folder: Path, digests: Mapping[str, str]) -> None:
-    """Check that the weights among the digests of a folder are those that the settings name."""
-    digest = digests.get(system.weights)
-    if system.weights_sha256 not in (None, digest):
-        raise ModelError(
-            f"system {system.name}: {folder / system.weights} has the sha256 {digest}, expected {system.weights_sha256}; these"
-            " are other weights. Delete the file and run again, or use them under a name of your own in custom.systems"
-        )
 
 
 def fetch_model(*, system: ModelSettings, said: Sequence[str] | None, output_path: str, job: Job) -> None:
@@ -111,8 +77,12 @@ def fetch_model(*, system: ModelSettings, said: Sequence[str] | None, output_pat
         logger.info("%s: %s from %s", system.name, tower.model, model_folder(tower, download=True))
     # Once all are fetched: of what is on this disk, and not of what a hub says that it sent.
     digests = model_digests(system)
-    if system.weights_sha256 is not None:
-        check_weights(system, model_folder(system), digests)
+    if system.weights_sha256 not in (None, digest := digests.get(system.weights)):
+        raise ModelError(
+            f"system {system.name}: {model_folder(system) / system.weights} has the sha256 {digest}, expected"
+            f" {system.weights_sha256}; these are other weights. Delete the file and run again, or use them under a name of your"
+            " own in custom.systems"
+        )
     facts: dict[str, Any] = {"model": system.model, "revision": system.revision, "files": digests}
     if system.query_model:
         facts |= {"query_model": system.query_model, "query_revision": system.query_revision}
@@ -120,7 +90,8 @@ def fetch_model(*, system: ModelSettings, said: Sequence[str] | None, output_pat
         facts |= {"model": None, "encoder": system.encoder, "arguments": system.arguments}
     elif said is not None:
         card = card_in_files(system)
-        _check_open(system, replace(card, open={key: reason for key, reason in card.open.items() if key not in said}))
+        with model_errors_of(f"system {system.name}, model {system.model}"):
+            check_open({key: reason for key, reason in card.open.items() if key not in said})
         facts["card"] = card.as_json()
     write_record(output_path, job, inputs={}, outputs={}, **facts)
 

@@ -22,13 +22,44 @@ LIBRARY = "sentence_transformers."  # start of the names of its classes; another
 TASKS: Mapping[Kind, str] = {"queries": "query", "documents": "document"}  # name of each kind of text in the library, and in MTEB
 
 
-def listed_modules(folder: Path) -> list[dict[str, str]]:
-    """Return ``type`` and ``path`` of each entry of ``modules.json``; raise ModelError for any other content."""
+def read_number(path: Path, held: Mapping[str, Any], key: str, of: str = "tokens", most: int = 1 << 31) -> int | None:
+    """Return a whole number from 1 on among the keys of a file; None if nothing states one, ModelError for anything else."""
+    value = held.get(key)
+    if value is not None and (type(value) is not int or not 1 <= value <= most):
+        raise ModelError(f"{path}: {key} is {value!r}, which is not a number of {of}")
+    return value
+
+
+def architecture_in(config: Mapping[str, Any]) -> str:
+    """Return the class of a model by its ``config.json``; empty if it names none."""
+    names = config.get("architectures")
+    return str(names[0]) if isinstance(names, list) and names else ""
+
+
+class Module(NamedTuple):
+    """A module of a model."""
+
+    type: str  # its class, with the package
+    place: str  # its folder below that of the model, with slashes; empty for that folder itself
+
+    @property
+    def name(self) -> str:
+        """Class without the package, which moved between versions; empty for a class of another library."""
+        return self.type.rpartition(".")[2] if self.type.startswith(LIBRARY) else ""
+
+
+def listed_modules(folder: Path) -> list[Module]:
+    """Return the modules in ``modules.json``, none without the file.
+
+    Raises ModelError for any other content, and for a module outside the folder.
+    """
+    if not (folder / MODULES).is_file():
+        return []
     entries = read_json_file(folder / MODULES)
     listed = isinstance(entries, list) and entries
     if not listed or not all(isinstance(entry, dict) and isinstance(entry.get("type"), str) for entry in entries):
         raise ModelError(f"{folder / MODULES} does not hold a list of modules, as sentence-transformers writes it")
-    return [{"type": entry["type"], "path": str(entry.get("path", ""))} for entry in entries]
+    return [Module(entry["type"], below(folder, str(entry.get("path", "")))) for entry in entries]
 
 
 def below(folder: Path, path: str) -> str:
@@ -42,25 +73,13 @@ def below(folder: Path, path: str) -> str:
     return PurePosixPath(*parts).as_posix() if parts else ""
 
 
-class Module(NamedTuple):
-    """A module of a model."""
-
-    type: str  # its class, with the package
-    place: str  # its folder below that of the model; empty for that folder itself
-
-    @property
-    def name(self) -> str:
-        """Class without the package, which moved between versions; empty for a class of another library."""
-        return self.type.rpartition(".")[2] if self.type.startswith(LIBRARY) else ""
-
-
 def modules_of(folder: Path, kind: Kind) -> Iterator[Module]:
     """List the modules that one kind of text goes through, with those of a Router's route in its place.
 
     Raises ModelError for unreadable files, a module outside the folder, or a Router without a route for the kind.
     """
-    for entry in listed_modules(folder):
-        yield from _resolved(folder, Module(entry["type"], below(folder, entry["path"])), kind)
+    for module in listed_modules(folder):
+        yield from _resolved(folder, module, kind)
 
 
 def _resolved(folder: Path, module: Module, kind: Kind) -> Iterator[Module]:

@@ -1,6 +1,5 @@
 """The files that make a folder a model: configuration, tokenizer, modules, weights."""
 
-import importlib.util
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -26,8 +25,6 @@ TOKENIZER_FILES = (
     *("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model"),
     WHITESPACE,
 )
-OF_SENTENCEPIECE = ("spiece.model", "sentencepiece.bpe.model")
-READ_SENTENCEPIECE = ("sentencepiece", "google.protobuf")
 WITHOUT_VOCABULARY = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
 PATTERNS = ("*.json", "*.jinja", COLBERT, "*.txt", "*.model", "*.codes", "*.bpe", "*.vocab", "*.spm", "*.tiktoken")
 """Files that describe a model, and all that tokenizers read."""
@@ -43,8 +40,8 @@ def module_folders(folder: Path) -> list[Path]:
     Raises ModelError for a module outside the folder, or files that cannot be read.
     """
     folders = [folder]
-    for module in listed_modules(folder) if (folder / MODULES).is_file() else []:
-        folders += _with_routes(folder / below(folder, module["path"]))
+    for module in listed_modules(folder):
+        folders += _with_routes(folder / module.place)
     return list(dict.fromkeys(folders))
 
 
@@ -85,17 +82,18 @@ def module_weights(folder: Path, weights: str) -> Path:
     return next((folder / name for name in names if (folder / name).is_file()), folder / "model.safetensors")
 
 
-def module_weight_files(here: Path, system: ModelSettings, root: Path) -> list[Path]:
+def module_weight_files(here: Path, weights: str, root: Path) -> list[Path]:
     """Return the files with the weights of the module in ``here``, in the model folder ``root``; empty without weights."""
-    if paths := weight_files(here, system.weights):
+    if paths := weight_files(here, weights):
         return paths
-    return [path for path in [module_weights(here, system.weights)] if here != root and path.is_file()]
+    return [path for path in [module_weights(here, weights)] if here != root and path.is_file()]
 
 
 def files_that_count(folder: Path, system: ModelSettings) -> list[Path]:
     """Return the files that define the model in a folder, sorted: configuration, tokenizer and weights of every module."""
     folders = module_folders(folder)
-    return sorted(described_in(folders) | {path for here in folders for path in module_weight_files(here, system, root=folder)})
+    weights = (module_weight_files(here, system.weights, folder) for here in folders)
+    return sorted(described_in(folders).union(*weights))
 
 
 def described_in(folders: Iterable[Path]) -> set[Path]:
@@ -114,26 +112,19 @@ def incomplete(folder: Path, system: ModelSettings) -> str | None:
         folders = module_folders(folder)
         described_in(folders)
         if not any(_has_tokenizer(here) for here in folders):
-            if (folder / MODULES).is_file() and any(each["type"].endswith(".BoW") for each in listed_modules(folder)):
+            if any(module.type.endswith(".BoW") for module in listed_modules(folder)):
                 return f"{folder} has a bag of words (BoW), which beirflow does not read; {RUN_THE_LIBRARY}"
             expected = f"one of {', '.join(TOKENIZER_FILES)} was expected, as tokenizer.save_pretrained writes"
             return f"{folder} has no tokenizer; {expected}"
-        if problem := next(filter(None, map(_sentencepiece_problem, folders)), None):
-            return problem
         for each in folders:
             check_growth(each)
-        weights = [path for here in folders for path in module_weight_files(here, system, root=folder)]
+        weights = [path for here in folders for path in module_weight_files(here, system.weights, folder)]
     except ModelError as error:
         return str(error)
     if not weights:
         graphs = sorted(path.relative_to(folder).as_posix() for path in folder.glob(f"onnx/*{ONNX}"))
         here = f"; it has {', '.join(graphs)}" if graphs else ""
         return f"{folder} has no {system.weights}; save the model as safetensors, or name its file in 'weights'{here}"
-    return missing_part(weights)
-
-
-def missing_part(weights: Iterable[Path]) -> str | None:
-    """Return, in a sentence, which of the files of weights that an index or a graph names is missing; None if none is."""
     missing = next((path for path in weights if not path.is_file()), None)
     return f"{missing} is missing, though its index or its graph names it; fetch or save the model again" if missing else None
 
@@ -142,20 +133,3 @@ def _has_tokenizer(folder: Path) -> bool:
     """Test whether a folder has a tokenizer; some read bytes or characters and need no vocabulary."""
     kind = read_optional(folder / "tokenizer_config.json").get("tokenizer_class")
     return kind in WITHOUT_VOCABULARY or any((folder / name).is_file() for name in TOKENIZER_FILES)
-
-
-def _sentencepiece_problem(folder: Path) -> str | None:
-    """Return why a tokenizer of sentencepiece alone, as in older models, cannot be read; None if it can."""
-    name = next((name for name in OF_SENTENCEPIECE if (folder / name).is_file()), None)
-    others = [other for other in TOKENIZER_FILES if other not in OF_SENTENCEPIECE]
-    if name is None or any((folder / other).is_file() for other in others) or all(map(_is_installed, READ_SENTENCEPIECE)):
-        return None
-    todo = "pip install sentencepiece protobuf, or load and save it where they are installed, which writes tokenizer.json"
-    return f"{folder} has its tokenizer in {name} alone, which needs packages that are not installed here; {todo}"
-
-
-def _is_installed(package: str) -> bool:
-    try:
-        return importlib.util.find_spec(package) is not None
-    except ModuleNotFoundError:  # of the package that it is in
-        return False

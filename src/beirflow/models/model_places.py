@@ -3,7 +3,7 @@
 import importlib.util
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -52,15 +52,28 @@ def towers(system: Settings) -> list[Settings]:
     documents = replace(system, query_model=None, query_revision=None)
     if system.query_model is None:
         return [documents]
-    queries = replace(documents, model=system.query_model, revision=system.query_revision, offline=None, weights_sha256=None)
-    return [documents, queries]
+    weights = getattr(system, "query_weights", system.weights)
+    queries = replace(documents, model=system.query_model, revision=system.query_revision, weights=weights)
+    return [documents, replace(queries, offline=None, weights_sha256=None)]
 
 
 def model_problem(system: ModelSettings) -> str | None:
     """Return, in a sentence with its remedy, why a system's models cannot be used, judging by the disk; None if they can."""
     if system.encoder:
         return class_problem(system)
-    return next(filter(None, map(_problem, towers(system))), None)
+    problems = (_problem(tower, key) for tower, key in zip(towers(system), ("revision", "query_revision"), strict=False))
+    return next(filter(None, problems), None)
+
+
+def problem_with(system: ModelSettings, read: Callable[[], object]) -> str | None:
+    """Return why a system's models cannot be used, judging by the disk, or their files are not understood by ``read``."""
+    problem = model_problem(system)
+    if problem is None and not system.encoder and is_local(system):
+        try:
+            read()
+        except ModelError as error:
+            return str(error)
+    return problem
 
 
 def next_to_record(system: Settings, record_path: str | Path) -> Settings:
@@ -68,11 +81,11 @@ def next_to_record(system: Settings, record_path: str | Path) -> Settings:
     return system if system.source else replace(system, model=str(Path(record_path).with_suffix("")))
 
 
-def _problem(system: ModelSettings) -> str | None:
-    """Return why one model cannot be used; None if it can."""
+def _problem(system: ModelSettings, key: str) -> str | None:
+    """Return why one model, whose revision is the setting ``key``, cannot be used; None if it can."""
     folder = local_folder(system)
     if folder is None:
-        return None if system.revision else unpinned(system.model)
+        return None if system.revision else unpinned(system.model, key)
     if not folder.is_dir():
         return absent(system.model, example="facebook/contriever")
     return incomplete(folder, system)
@@ -117,11 +130,11 @@ def hub_folder(system: ModelSettings, download: bool) -> Path:
         folder = Path(fetch(allow_patterns=[*PATTERNS, *weight_patterns(system.weights)]))
         # Modules may have their weights under another name than the backbone, which only the fetched modules.json tells.
         for weights in (system.weights, "model.safetensors", "pytorch_model.bin"):
-            modules = [each for each in module_folders(folder)[1:] if not module_weight_files(each, system, root=folder)]
+            modules = [each for each in module_folders(folder)[1:] if not module_weight_files(each, system.weights, folder)]
             names = [each.relative_to(folder).as_posix() for each in modules]
             if patterns := [f"{name}/{pattern}" for name in names for pattern in weight_patterns(weights)]:
                 fetch(allow_patterns=patterns)
-        missing = [path for path in module_weight_files(folder, system, root=folder) if not path.is_file()]
+        missing = [path for path in module_weight_files(folder, system.weights, folder) if not path.is_file()]
         if missing:  # beside an ONNX graph, which names them
             fetch(allow_patterns=[path.relative_to(folder).as_posix() for path in missing])
     return folder

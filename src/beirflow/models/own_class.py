@@ -3,21 +3,20 @@
 Configuring such a class runs its code: in the jobs that encode, and in an audit that encodes a sample again.
 """
 
-import ast
 import importlib
 import importlib.util
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from importlib.machinery import ModuleSpec, PathFinder
 from itertools import islice
+from modulefinder import ModuleFinder
 from pathlib import Path
 from typing import Any
 
 from beirflow.core.addresses import with_variables, without_credentials
 from beirflow.core.errors import BeirflowError, ModelError
-from beirflow.core.python_source import parse_python
 from beirflow.models.sentence_transformers_model import LIBRARY, SentenceTransformersModel, check_folder
 from beirflow.models.settings import ModelSettings
 
@@ -65,10 +64,8 @@ def class_files(system: ModelSettings) -> dict[str, Path]:
     """
     module, name = _parts(system)
     path = _module_file(module)
-    if name not in _defined(path):
-        raise ModelError(f"{path} does not define {name}, nor import it by that name; look at the end of {system.encoder!r}")
     root = path.parents[module.count(".") + (path.name == "__init__.py")]
-    files = {each.relative_to(root).as_posix(): each for each in _reached(root, module, path)} | _argument_files(system)
+    files = {each.relative_to(root).as_posix(): each for each in _reached(root, module, path, name)} | _argument_files(system)
     return dict(sorted(files.items()))
 
 
@@ -129,61 +126,37 @@ def _installed(name: str) -> ModuleSpec | None:
         return None
 
 
-def _parsed(path: Path) -> ast.Module:
+class _Imports(ModuleFinder):
+    """The modules below a folder that a module imports at any depth, found without running them.
+
+    ``own`` is the package that they are in; None for any.
+    """
+
+    def __init__(self, root: Path, own: str | None) -> None:
+        super().__init__([str(root)])
+        self._own = own
+
+    def import_module(self, partname: str, fqname: str, parent: Any) -> Any:
+        """Find and read a module; None for one of another package."""
+        return super().import_module(partname, fqname, parent) if self._own in (None, fqname.partition(".")[0]) else None
+
+    def files(self) -> list[Path]:
+        """Return the source files of the modules that were found, with those of the packages around them."""
+        modules: Any = self.modules
+        return [Path(each.__file__) for each in modules.values() if str(each.__file__).endswith(".py")]
+
+
+def _reached(root: Path, module: str, path: Path, name: str) -> list[Path]:
+    """Return the files of a module, which defines or imports a name, and of what it imports from its own package or folder."""
+    found: Any = _Imports(root, module.partition(".")[0] if root.name in INSTALLED else None)
     try:
-        return parse_python(path.read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError) as error:
+        found.import_hook(module)
+    except (ImportError, OSError, SyntaxError, ValueError, RecursionError) as error:
         raise ModelError(f"{path} cannot be read as Python: {error}") from error
-
-
-def _defined(path: Path) -> set[str]:
-    """Return the names that a module defines, assigns or imports, wherever in it."""
-    names: set[str] = set()
-    for node in ast.walk(_parsed(path)):
-        if isinstance(node, ast.ClassDef | ast.FunctionDef):
-            names.add(node.name)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-        elif isinstance(node, ast.ImportFrom | ast.Import):
-            names |= {alias.asname or alias.name for alias in node.names}
-    return names
-
-
-def _reached(root: Path, module: str, path: Path) -> set[Path]:
-    """Return a module, the packages around it, and their imports from the same package; or folder, if not installed."""
-    own = module.partition(".")[0] if root.name in INSTALLED else None
-    reached: set[Path] = set()
-    waiting = [(module, path), *_files_of(root, module)]
-    while waiting:
-        name, file = waiting.pop()
-        if file in reached:
-            continue
-        reached.add(file)
-        for imported in _imports(name, file):
-            if own in (None, imported.partition(".")[0]):
-                waiting += _files_of(root, imported)
-    return reached
-
-
-def _files_of(root: Path, module: str) -> list[tuple[str, Path]]:
-    """Return the files below a folder that run when a module is imported: its own, and those of the packages around it."""
-    files, parts = [], module.split(".")
-    for i in range(1, len(parts) + 1):
-        place, name = root.joinpath(*parts[:i]), ".".join(parts[:i])
-        files += [(name, file) for file in (place / "__init__.py", place.with_suffix(".py")) if file.is_file()]
+    if name not in found.modules[module].globalnames:
+        raise ModelError(f"{path} does not define {name}, nor import it by that name")
+    files: list[Path] = found.files()
     return files
-
-
-def _imports(module: str, path: Path) -> Iterator[str]:
-    """Yield the names in the import statements of a file: modules, or their members."""
-    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    for node in ast.walk(_parsed(path)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
-            base = ".".join([*above, *([node.module] if node.module else [])])
-            yield from (base, *(f"{base}.{alias.name}" for alias in node.names))
 
 
 def _argument_files(system: ModelSettings) -> dict[str, Path]:

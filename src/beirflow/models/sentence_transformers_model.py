@@ -19,9 +19,10 @@ import numpy as np
 
 from beirflow.core.errors import ModelError
 from beirflow.data.document_text import Kind
-from beirflow.models.card_files import read_prompts, refuse_other_libraries
-from beirflow.models.card_modules import MODEL_CONFIG, refuse_what_is_not_hashed, transformer_config
-from beirflow.models.computing.refused_code import refuse_old_transformers
+from beirflow.models.card import check_open
+from beirflow.models.card_files import read_prompts
+from beirflow.models.card_modules import DENSE, MODEL_CONFIG, check_type, refuse_what_is_not_hashed, transformer_config
+from beirflow.models.computing.refused_code import pairs_in, refuse_old_transformers
 from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, read_optional
 from beirflow.models.model_layout import module_folders
 from beirflow.models.tokenizer_growth import check_growth
@@ -121,12 +122,10 @@ def check_folder(*, model: str, query_prefix: str | None = None, document_prefix
     folder = Path(str(model)).expanduser()
     if not folder.is_absolute() or not (folder / MODULES).is_file():
         raise ModelError(f"arguments.model is {model!r}; expected the absolute path of a folder with {MODULES}")
-    library = read_optional(folder / LIBRARY_CONFIG)
-    refuse_other_libraries(library)
-    _, open_prompts = read_prompts(library)
+    check_type(folder, DENSE, None)
+    _, open_prompts = read_prompts(read_optional(folder / LIBRARY_CONFIG))
     given = {"query_prefix": query_prefix, "document_prefix": document_prefix}
-    if reasons := [f"{why}. Set arguments.{key}" for key, why in open_prompts.items() if given[key] is None]:
-        raise ModelError("; ".join(reasons))
+    check_open({f"arguments.{key}": why for key, why in open_prompts.items() if given[key] is None})
     if links := [path for path in folder.rglob("*") if path.is_symlink() and path.is_dir()]:
         raise ModelError(f"{links[0]} is a link to a folder, whose files no digest covers; put a copy in its place")
     if odd := [path for path in folder.rglob("*") if not path.is_dir() and not path.is_file()]:
@@ -141,18 +140,9 @@ def _refuse_what_is_elsewhere(here: Path) -> None:
     """Refuse a module whose files name code, weights or a tokenizer outside its folder."""
     if (here / MODEL_CONFIG).is_file():
         refuse_what_is_not_hashed(here)
-    for key, text in _texts(transformer_config(here)):
-        if key.endswith("name_or_path") or "/" in text:
+    for key, text in pairs_in(transformer_config(here)):
+        if isinstance(text, str) and (key.endswith("name_or_path") or "/" in text):
             raise ModelError(f"{here}: the configuration of its Transformer names {text!r} in {key}, which no digest covers")
-
-
-def _texts(held: Any, key: str = "") -> list[tuple[str, str]]:
-    """Return all texts in a JSON value, each with its key."""
-    if isinstance(held, dict):
-        return [pair for name, value in held.items() for pair in _texts(value, str(name))]
-    if isinstance(held, list):
-        return [pair for value in held for pair in _texts(value, key)]
-    return [(key, held)] if isinstance(held, str) else []
 
 
 def _check_version() -> None:

@@ -115,7 +115,7 @@ def _is_too_long(steps: Sequence[tuple[str, Mapping[str, Any]]]) -> bool:
         return False  # one step of each kind, none of which lengthens a text much
     probes = {*PROBES, *(text for _, step in steps for text in (*_looked_for(step), *_written(step)))}
     try:
-        apply = [partial(_applied, part, _tokenizer_with(part, step)) for part, step in steps]
+        apply = [partial(_applied, _made(part, step)) for part, step in steps]
         for probe in probes:
             text = probe
             for step in apply:
@@ -127,16 +127,16 @@ def _is_too_long(steps: Sequence[tuple[str, Mapping[str, Any]]]) -> bool:
     return False
 
 
-def _tokenizer_with(part: str, step: Mapping[str, Any]) -> Any:
-    """Return a tokenizer that has one step and no vocabulary."""
-    from tokenizers import Tokenizer
+def _made(part: str, step: Mapping[str, Any]) -> Any:
+    """Return the normalizer or pre-tokenizer that a step describes."""
+    from tokenizers import normalizers, pre_tokenizers
 
-    model = {"type": "WordLevel", "vocab": {"x": 0}, "unk_token": "x"}
-    rest = dict.fromkeys(("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder"))
-    return Tokenizer.from_str(json.dumps({"version": "1.0", **rest, "added_tokens": [], "model": model, part: step}))
+    made: Any = normalizers.NFC() if part == "normalizer" else pre_tokenizers.Whitespace()
+    made.__setstate__(json.dumps(step).encode())
+    return made
 
 
-def _applied(part: str, tokenizer: Any, text: str) -> str:
-    if part == "normalizer":
-        return str(tokenizer.normalizer.normalize_str(text))
-    return "".join(piece for piece, _ in tokenizer.pre_tokenizer.pre_tokenize_str(text))
+def _applied(step: Any, text: str) -> str:
+    if hasattr(step, "normalize_str"):
+        return str(step.normalize_str(text))
+    return "".join(piece for piece, _ in step.pre_tokenize_str(text))

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
-from beirflow.models.encoders import tower as tower_module
+from beirflow.models.encoders import encoder as encoder_module
 from beirflow.models.encoders.encoder import TransformersEncoder
 from bench.gpu.rates import flops_per_token, hours_for_beir, matrix_rate, peak_bytes, seconds_of
 from bench.gpu.workload import Figures, NotRunError, Setting, evenly, need
@@ -73,7 +73,7 @@ def throughput(setting: Setting, rates: dict[str, float]) -> Figures:
     rate = rates.get("float32" if setting.precision == "float32" else "bfloat16")
     flops = flops_per_token(setting.shape, lengths(encoder, evenly(setting.texts, WARM_UP)))
     return figures | {
-        "packed": encoder.tower.packed,
+        "packed": encoder.packed,
         "truncated": encoder.truncated,
         "token_budget": encoder.budget.tokens,
         "flops_per_token": flops,
@@ -84,15 +84,15 @@ def throughput(setting: Setting, rates: dict[str, float]) -> Figures:
 
 def lengths(encoder: TransformersEncoder, texts: list[str]) -> np.ndarray:
     """Tokens of each text as the encoder counts them."""
-    return np.array([len(ids) for ids in encoder.tower.backbone.token_ids(list(texts))])
+    return np.array([len(ids) for ids in encoder.backbone.token_ids(list(texts))])
 
 
 def padding(setting: Setting) -> Figures:
     """The same encoder with padding in place of packing, and how far its vectors are from the packed ones."""
     encoder = setting.encoder()
-    if not encoder.tower.packed:
+    if not encoder.packed:
         raise NotRunError("nothing is packed on this device in this precision")
-    with patch.object(tower_module, "can_pack", lambda *_: False):
+    with patch.object(encoder_module, "can_pack", lambda *_: False):
         padded = setting.encoder()
     sample = evenly(setting.texts, COMPARED)
     agreement = agree(encoder.encode_corpus(sample), padded.encode_corpus(sample), setting.precision)

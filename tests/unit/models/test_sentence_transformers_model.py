@@ -117,7 +117,7 @@ def link_a_folder(folder: Path) -> None:
 LIBRARY, BACKBONE = "config_sentence_transformers.json", "sentence_bert_config.json"
 REFUSED: dict[str, Callable[[Path], object]] = {
     "expected the absolute path of a folder with": lambda folder: (folder / "modules.json").unlink(),
-    "this is a SparseEncoder, no dense encoder; a system of family sparse takes such models": config(
+    "this is a SparseEncoder, no SentenceTransformer; a system of family sparse takes such models": config(
         LIBRARY, model_type="SparseEncoder"
     ),
     "has the prompt 'passage' and none called 'document', .*Set arguments.document_prefix": config(

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.core import layout
-from beirflow.core.errors import ModelError
 from beirflow.core.extensions import forms
 from beirflow.core.patterns import Pattern
 from beirflow.families.dense.settings import DenseSettings, Formed, Variant
@@ -14,8 +13,7 @@ from beirflow.families.family import Family, Stage
 from beirflow.families.form import Form, form_in
 from beirflow.families.system import Setting
 from beirflow.models.model_files import model_card, model_files
-from beirflow.models.model_places import is_local, model_problem
-from beirflow.models.position_table import length_problem
+from beirflow.models.model_places import problem_with
 from beirflow.models.settings import INSTRUCTION
 
 DIMENSIONS = 768  # dimensions of vectors, until a system has run
@@ -54,14 +52,7 @@ class DenseFamily(Family):
         """Return why the model of a system cannot be used, or made."""
         if (form := self.form(settings)) and (unmade := form.problem(settings)):
             return unmade
-        problem = model_problem(settings)
-        if problem is None and not settings.encoder and is_local(settings):
-            try:
-                model_card(settings, settings.similarity)
-            except ModelError as error:
-                problem = str(error)
-        if problem is None and (too_long := length_problem(settings, settings.max_length)):
-            return Setting("max_length", settings.max_length, too_long)
+        problem = problem_with(settings, lambda: model_card(settings, settings.similarity))
         return Setting("encoder" if settings.encoder else "model", settings.source, problem) if problem else None
 
     def problems_on(self, settings: DenseSettings, datasets: Iterable[str]) -> list[Setting]:

@@ -8,6 +8,7 @@ sentence-transformers.
 import string
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +18,37 @@ from beirflow.families.late_interaction.settings import LateSettings
 from beirflow.models.card import Step
 from beirflow.models.card_files import read_prompts
 from beirflow.models.card_modules import (
+    DENSE,
     LATE,
     MODEL_CONFIG,
+    check_type,
     dense_step,
     module_config,
     other_family,
     transformer_config,
     transformer_step,
 )
-from beirflow.models.model_json import COLBERT, LIBRARY_CONFIG, MODULES, TASKS, below, listed_modules, read_object, read_optional
+from beirflow.models.model_json import (
+    COLBERT,
+    LIBRARY_CONFIG,
+    MODULES,
+    TASKS,
+    architecture_in,
+    listed_modules,
+    read_number,
+    read_object,
+    read_optional,
+)
 
 COLBERT_CLASS = "HF_ColBERT"
 QUERY_LENGTH = 32  # length of queries in ColBERT and PyLate, unless stated
 LONGEST_TEXT = 1 << 17  # most tokens that a model may claim to read
 
 PUNCTUATION = tuple(string.punctuation)
+LENGTHS: Mapping[Kind, str] = {"queries": "query_length", "documents": "document_length"}
+PREFIXES: Mapping[Kind, str] = {"queries": "query_prefix", "documents": "document_prefix"}
 MARKERS = {"queries": "[unused0]", "documents": "[unused1]"}  # markers of ColBERT, unless stated
+OF_COLBERT: Mapping[Kind, str] = {"queries": "query_token_id", "documents": "doc_token_id"}  # keys of its markers
 
 TOKENS = "token_embeddings"
 MASK, POOLING = "MultiVectorMask", "Pooling"
@@ -85,29 +101,18 @@ class Reading:
 class TokenCard:
     """Recipe of a model that turns texts into vectors of tokens."""
 
-    queries: Reading  # of queries
-    documents: Reading  # of documents
+    readings: Mapping[Kind, Reading]  # by kind of text
     open: Mapping[str, str] = field(default_factory=dict)  # by required setting, why the files do not have it
     overridden: tuple[str, ...] = ()  # names of the settings that the configuration has instead of the files
 
-    def of(self, kind: Kind) -> Reading:
-        """Return the steps from one kind of text to its vectors."""
-        return self.queries if kind == "queries" else self.documents
-
     def of_kind(self, kind: Kind) -> dict[str, Any]:
         """Return the recipe for one kind of text, for a record."""
-        reading = self.of(kind)
+        reading = self.readings[kind]
         facts = {key: value for key, value in asdict(reading).items() if value not in (None, (), False)}
         facts["steps"] = [asdict(step) for step in reading.steps]
         if reading.skipped:
             facts["skipped"] = " ".join(reading.skipped)
         return facts | {"overridden": list(self.overridden)}
-
-    def problem(self) -> str | None:
-        """Return the settings that neither the files nor the configuration state, in a sentence; None if nothing is missing."""
-        if not self.open:
-            return None
-        return f"{'; '.join(self.open.values())}. Set {' and '.join(self.open)} for this system, as in the model's paper"
 
 
 def with_lengths(card: TokenCard, settings: LateSettings) -> TokenCard:
@@ -115,8 +120,7 @@ def with_lengths(card: TokenCard, settings: LateSettings) -> TokenCard:
     said = tuple(key for key in ("document_length", "query_length", "pool_factor") if getattr(settings, key) is not None)
     return replace(
         card,
-        queries=card.queries.cut_at(settings.query_length),
-        documents=card.documents.cut_at(settings.document_length),
+        readings={kind: reading.cut_at(getattr(settings, LENGTHS[kind])) for kind, reading in card.readings.items()},
         open={key: why for key, why in card.open.items() if key not in said},
         overridden=said,
     )
@@ -133,39 +137,29 @@ def read_token_card(folder: Path) -> TokenCard:
 def _of_colbert(folder: Path) -> TokenCard:
     config = read_object(folder / MODEL_CONFIG)
     described = read_object(folder / COLBERT) if (folder / COLBERT).is_file() else None
-    if described is None and COLBERT_CLASS not in (config.get("architectures") or []):
+    if described is None and architecture_in(config) != COLBERT_CLASS:
         problem = f"{folder} has neither {MODULES} nor {COLBERT}, and its {MODEL_CONFIG} does not name {COLBERT_CLASS}"
-        architecture = str((config.get("architectures") or [""])[0])
-        raise ModelError(f"{problem}, so it is not a known late-interaction model{other_family(architecture)}")
+        raise ModelError(f"{problem}, so it is not a known late-interaction model{other_family(architecture_in(config))}")
     said = described or {}
-    if said.get("similarity", "cosine") not in ("cosine", "l2"):
-        raise ModelError(
-            f"{folder / COLBERT} compares tokens by {said['similarity']!r}; cosine and l2 are known, which rank alike"
-        )
+    if (similarity := said.get("similarity", "cosine")) not in ("cosine", "l2"):
+        raise ModelError(f"{folder / COLBERT} compares tokens by {similarity!r}; cosine and l2 are known, which rank alike")
     projection = Step("dense", "", {"activation": "Identity", "residual": False})  # in the file of the backbone
     steps = {kind: (transformer_step(folder, "", kind, LATE), projection, Step("normalize")) for kind in KINDS}
     punctuation = PUNCTUATION if said.get("mask_punctuation", True) else ()
-    length = _number(folder / COLBERT, said, "query_maxlen") or QUERY_LENGTH
-    documents = _number(folder / COLBERT, said, "doc_maxlen")
+    length = _length(folder / COLBERT, said, "query_maxlen") or QUERY_LENGTH
+    documents = _length(folder / COLBERT, said, "doc_maxlen")
     why = f"{folder} has no doc_maxlen in {COLBERT}, the maximum number of tokens of a document"
-    return TokenCard(
-        queries=Reading(
-            steps["queries"],
-            marker=str(said.get("query_token_id") or MARKERS["queries"]),
-            expansion=Expansion(length, attend=bool(said.get("attend_to_mask_tokens"))),
-        ).cut_at(length),
-        documents=Reading(
-            steps["documents"], marker=str(said.get("doc_token_id") or MARKERS["documents"]), skipped=punctuation
-        ).cut_at(documents),
-        open={} if documents else {"document_length": why},
-    )
+    expansion = Expansion(length, attend=bool(said.get("attend_to_mask_tokens")))
+    markers = {kind: str(said.get(key) or MARKERS[kind]) for kind, key in OF_COLBERT.items()}
+    of_queries = Reading(steps["queries"], marker=markers["queries"], expansion=expansion).cut_at(length)
+    of_documents = Reading(steps["documents"], marker=markers["documents"], skipped=punctuation).cut_at(documents)
+    return TokenCard({"queries": of_queries, "documents": of_documents}, {} if documents else {"document_length": why})
 
 
 def _of_modules(folder: Path) -> TokenCard:
     """Read the card of a folder in the layout of PyLate or of sentence-transformers."""
     library = read_optional(folder / LIBRARY_CONFIG)
-    places = {each["type"]: below(folder, each["path"]) for each in listed_modules(folder)}
-    names = {module.rpartition(".")[2]: place for module, place in places.items()}
+    names = {module.type.rpartition(".")[2]: module.place for module in listed_modules(folder)}
     pylate = library.get("model_type") == "ColBERT" or any(key in library for key in OF_PYLATE)
     _check_family(folder, library, names, pylate)
     mask = names.get(MASK)
@@ -177,35 +171,22 @@ def _of_modules(folder: Path) -> TokenCard:
         if mask is None and steps[-1].kind != "normalize":
             steps = (*steps, Step("normalize"))  # PyLate does both without a module
         _check_order(folder, steps)
-        marker = library.get({"queries": "query_prefix", "documents": "document_prefix"}[kind]) or ""
-        reading = Reading(
-            steps,
-            prompt=prompts[kind].removeprefix(str(marker)),
-            marker=str(marker) or None,
-            skipped=words if kind in skipping else (),
-            skips_unknown=mask is None and kind in skipping,
-        )
+        marker = str(library.get(PREFIXES[kind]) or "")
+        reading = Reading(steps, prompts[kind].removeprefix(marker), marker or None)
+        if kind in skipping:
+            reading = replace(reading, skipped=words, skips_unknown=mask is None)
         readings[kind] = _with_lengths(folder, reading, kind, library, pylate)
-    return TokenCard(readings["queries"], readings["documents"], open_prompts)
+    return TokenCard(readings, open_prompts)
 
 
 def _check_family(folder: Path, library: Mapping[str, Any], names: Mapping[str, str], pylate: bool) -> None:
     """Refuse a model of another family, and scores that are not known."""
-    kind = str(library.get("model_type") or "")
-    if kind not in ("", "ColBERT", "MultiVectorEncoder") and not (kind == "SentenceTransformer" and pylate):
-        other = other_family(kind) or "; a system of family dense takes such models"
-        raise ModelError(f"{folder / LIBRARY_CONFIG} says that this is a {kind}, no model of late interaction{other}")
     if POOLING in names or not (pylate or MASK in names):
         problem = f"{folder / MODULES} has {', '.join(names)}"
         raise ModelError(
             f"{problem}, which give one vector per text and none per token; a system of family dense takes such models"
         )
-    if not (pylate or kind):
-        problem = (
-            f"{folder / LIBRARY_CONFIG} has no model_type, so sentence-transformers 6 reads the folder as a SentenceTransformer"
-        )
-        todo = 'fetch or copy the model again with all its files, or write "model_type": "MultiVectorEncoder" there'
-        raise ModelError(f"{problem}, with prompts, lengths and expansions that are not the model's; {todo}")
+    check_type(folder, "MultiVectorEncoder", "ColBERT", *((DENSE, None) if pylate else ()))
     similarity = str(library.get("similarity_fn_name") or "maxsim").lower()
     if similarity not in ("maxsim", "cosine", "dot"):  # PyLate wrote the last two, which it does not read
         raise ModelError(f"{folder / LIBRARY_CONFIG} wants the similarity {similarity!r}, and only maxsim is known")
@@ -213,8 +194,7 @@ def _check_family(folder: Path, library: Mapping[str, Any], names: Mapping[str, 
 
 def _steps(folder: Path, kind: Kind) -> tuple[Step, ...]:
     steps: tuple[Step, ...] = ()
-    for entry in listed_modules(folder):
-        module, place = entry["type"], below(folder, entry["path"])
+    for module, place in listed_modules(folder):
         name = module.rpartition(".")[2]
         known = module.startswith(("sentence_transformers.", "pylate."))
         if known and name == "Transformer":
@@ -264,22 +244,22 @@ def _with_lengths(folder: Path, reading: Reading, kind: Kind, library: Mapping[s
     """Read the lengths of texts and the filling of queries: the backbone's own file wins over PyLate's."""
     path = folder / LIBRARY_CONFIG
     of_backbone = transformer_config(folder / reading.steps[0].folder)
-    key = {"queries": "query_length", "documents": "document_length"}[kind]
-    length = _number(path, of_backbone if key in of_backbone else library, key)
-    if kind == "documents":
-        return reading.cut_at(length)
+    key = LENGTHS[kind]
+    length = _length(path, of_backbone if key in of_backbone else library, key)
     wanted = of_backbone if "query_expansion" in of_backbone else library
-    if "query_expansion" in wanted:
+    expansion = None
+    if kind == "queries" and "query_expansion" in wanted:
         expansion = _expansion(path, wanted["query_expansion"])
-    elif pylate and library.get("do_query_expansion") is not False:
+    elif kind == "queries" and pylate and library.get("do_query_expansion") is not False:
         attend = library.get("attend_to_expansion_tokens", library.get("attend_to_mask_tokens"))
         expansion = Expansion(length or QUERY_LENGTH, attend=bool(attend))
-    else:
-        expansion = None
     if expansion is None:
         return reading.cut_at(length)
     longest = expansion.length if expansion.cut else length and max(length, expansion.length)
     return replace(reading.cut_at(longest), expansion=expansion)
+
+
+_length = partial(read_number, most=LONGEST_TEXT)
 
 
 def _expansion(path: Path, wanted: Any) -> Expansion | None:
@@ -289,15 +269,7 @@ def _expansion(path: Path, wanted: Any) -> Expansion | None:
     known = {"strategy", "attend", "token", "length"}
     if not isinstance(wanted, dict) or set(wanted) - known or wanted.get("strategy") not in ("fixed", "min"):
         raise ModelError(f"{path}: query_expansion is {wanted!r}; known are the strategies fixed and min, with {sorted(known)}")
-    length = _number(path, wanted, "length")
+    length = _length(path, wanted, "length")
     if length is None:
         raise ModelError(f"{path}: query_expansion has no length")
     return Expansion(length, bool(wanted.get("attend")), wanted.get("token"), wanted["strategy"] == "fixed")
-
-
-def _number(path: Path, held: Mapping[str, Any], key: str) -> int | None:
-    """Read a number of tokens; None if nothing states one."""
-    value = held.get(key)
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LONGEST_TEXT):
-        raise ModelError(f"{path}: {key} is {value!r}, which is not a number of tokens")
-    return value

@@ -1,8 +1,6 @@
 """Late-interaction encoders: texts in, one float16 vector of length 1 per token out."""
 
-import logging
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from beirflow.core.background import map_ahead
 from beirflow.core.errors import ModelError, model_errors_of
 from beirflow.core.progress import Progress
 from beirflow.data.document_text import Kind
@@ -18,20 +15,15 @@ from beirflow.families.late_interaction.card import Reading, read_token_card, wi
 from beirflow.families.late_interaction.settings import LateSettings
 from beirflow.families.late_interaction.token_pooling import LOSSY, pooled
 from beirflow.families.late_interaction.vectors import TokenVectors
-from beirflow.models.computing.arrival import Arrival, NotFiniteError, finish_behind, send
+from beirflow.models.card import check_open
+from beirflow.models.computing.arrival import Arrival, NotFiniteError, send
 from beirflow.models.computing.batching import Tokens, pad
-from beirflow.models.computing.failing import in_words
 from beirflow.models.computing.folder_tokenizer import assumed_tokens, readable
-from beirflow.models.computing.made import made_with
-from beirflow.models.computing.token_budget import TokenBudget
+from beirflow.models.computing.text_model import TextModel
 from beirflow.models.encoders.backbone import Backbone
 from beirflow.models.encoders.head import load_head
 from beirflow.models.model_json import TASKS
-from beirflow.run.devices import choose_device, choose_precision
 
-logger = logging.getLogger(__name__)
-
-WINDOW_TEXTS = 1024  # texts that are tokenised together and sorted by length before they are batched
 PROJECTION = "linear.weight"  # projection of a checkpoint of ColBERT, in the same file as its backbone; it has no bias
 
 
@@ -50,53 +42,45 @@ class Window(NamedTuple):
         return before[starts + self.tokens.lengths] - before[starts]
 
 
-class TokenEncoder:
-    """Encodes texts of a kind, window by window: a thread tokenises the next texts while the device computes.
+class TokenEncoder(TextModel):
+    """Encodes texts of a kind; a text none of whose tokens counts has one vector of zeros.
 
-    A text none of whose tokens counts has one vector of zeros. Lengths of the system win over those of the model's files. Device
-    and budget are as in :class:`~beirflow.run.hardware.ModelHardware`, and so is the precision, that of the backbone; what
-    follows it is computed in float32. ``card`` is the model's recipe and ``reading`` that for the kind of text; ``tokens`` counts
-    those read, without padding, ``truncated`` texts as long as the maximum before their expansion, so probably cut. Raises
-    ModelError if the model cannot be loaded whole, is not supported, or contradicts the settings.
+    Lengths of the system win over those of the model's files. The precision is that of the backbone; what follows it is computed
+    in float32. ``card`` is the model's recipe and ``reading`` that for the kind of text; a text that was cut is as long as the
+    maximum before its expansion. Raises ModelError if the model cannot be loaded whole, is not supported, or contradicts the
+    settings.
     """
 
-    def __init__(
-        self, system: LateSettings, folder: Path, kind: Kind, *, device: str, precision: str, token_budget: int | str
-    ) -> None:
-        self.system, self._kind = system, kind
-        self._pool_factor = system.pool_factor if kind == "documents" else None
-        self.device = choose_device(device)
-        self.dtype = choose_precision(precision, self.device)
-        self.budget = TokenBudget.of(f"system {system.name}", self.device, token_budget)
+    def __init__(self, system: LateSettings, folder: Path, kind: Kind, **on: Any) -> None:
+        super().__init__(system.name, **on)
+        self._kind, self._pool_factor = kind, system.pool_factor if kind == "documents" else None
         self.budget.setting = "document_length" if kind == "documents" else "query_length"
-        self.tokens = self.truncated = 0
         with model_errors_of(self.budget.owner):
             self.card = with_lengths(read_token_card(folder), system)
-            own = {key: why for key, why in self.card.open.items() if key.startswith(TASKS[kind])}
-            if problem := replace(self.card, open=own).problem():
-                raise ModelError(problem)
-            self.reading = self.card.of(kind)
+            check_open({key: why for key, why in self.card.open.items() if key.startswith(TASKS[kind])})
+            self.reading = self.card.readings[kind]
             self._load(folder, self.reading, system.weights)
 
     def _load(self, folder: Path, reading: Reading, weights: str) -> None:
         first, *others = reading.steps
         inserted = 1 if reading.marker else 0  # texts are cut earlier, so that the marker has room
-        self.backbone = Backbone(folder / first.folder, first, weights, (), self.dtype, inserted=inserted)
         of_colbert = any(step.kind == "dense" and not step.folder for step in others)
-        if unused := [name for name in self.backbone.unused if not (of_colbert and name == PROJECTION)]:
-            raise ModelError(f"{folder / first.folder / weights} has unused weights: {', '.join(unused[:5])}")
+        heads = (PROJECTION,) if of_colbert else ()
+        self.backbone = Backbone(folder / first.folder, first, weights, (), self.dtype, inserted=inserted, heads=heads)
+        self.assumed = assumed_tokens(self.name, self.backbone.tokenizer)
         self._head = load_head(folder, others, weights).to(self.device)
         self.backbone.model.to(self.device).eval()
+        hidden = torch.zeros((1, self.backbone.model.config.get_text_config().hidden_size), device=self.device)
+        self._dim = self._head(hidden).shape[1]
         self.max_length = self.backbone.max_length
         if self.max_length is not None and self.max_length <= inserted:
             raise ModelError(f"texts are cut after {self.max_length} tokens, which leaves no room for text")
         self._marker = self._marker_id(reading.marker, of_colbert)
         self._filler = self._filler_id(reading)
         self._skipped = self._skipped_ids(reading)
-        with in_words(self.max_length or 0):
-            self.backbone.check_padding(
-                lambda texts: self._compute(self._window(texts, texts.lengths), np.arange(len(texts.lengths)))
-            )
+        self.backbone.check_padding(
+            lambda texts: self._compute(self._window(texts, texts.lengths), np.arange(len(texts.lengths)))
+        )
 
     def _marker_id(self, marker: str | None, of_colbert: bool) -> int | None:
         """Return the token that is put in after the first one."""
@@ -139,17 +123,11 @@ class TokenEncoder:
 
     def made(self) -> dict[str, Any]:
         """Return precision, device, versions and assumptions of the vectors, and whether something is lost, for the record."""
-        lossy = {"lossy": LOSSY} if self._pool_factor else {}
-        assumed = assumed_tokens(self.system.name, self.backbone.tokenizer)
-        return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device, assumed), **lossy}
-
-    def computation(self) -> dict[str, Any]:
-        """Return batches, threads and processor, for the record."""
-        return self.budget.computation()
+        return super().made() | ({"lossy": LOSSY} if self._pool_factor else {})
 
     def batch_of(self, texts: Sequence[str], row: int) -> np.ndarray:
         """Return the rows, ascending, of all texts that are encoded in one batch with one of them."""
-        return self.budget.batch_of(self._read(texts, row - row % WINDOW_TEXTS).tokens, row)
+        return self.budget.batch_of(self._read(texts, self.first_of_window(row)).tokens, row)
 
     def described(self) -> dict[str, Any]:
         """Describe the way from a text to its vectors, for the record."""
@@ -163,9 +141,7 @@ class TokenEncoder:
 
         Raises NotFiniteError if a vector is not finite; ModelError if the tokenizer does not belong to the model.
         """
-        with Progress(f"encode with {self.system.name}", len(texts), self._kind, "tokens") as progress:
-            windows = map_ahead(partial(self._read, texts), range(0, len(texts), WINDOW_TEXTS))
-            yield from finish_behind(partial(self._arrived, window, self._begin(window, progress)) for window in windows)
+        return self.read_and_compute("encode", len(texts), self._kind, partial(self._read, texts), self._begin)
 
     def tokens_of(self, texts: Sequence[str]) -> list[list[str | None]]:
         """Return the token of each vector of each text, as far as no other is pooled with it.
@@ -174,7 +150,7 @@ class TokenEncoder:
         """
         tokenizer, tokens = self.backbone.tokenizer, list[list[str | None]]()
         unread = {*tokenizer.all_special_ids, self._marker, self._filler}
-        for start in range(0, len(texts), WINDOW_TEXTS):
+        for start in range(0, len(texts), self.window):
             window = self._read(texts, start)
             for ids in np.split(window.tokens.ids[window.kept], np.cumsum(window.counts)[:-1]):
                 tokens.append([None if token in unread else readable(tokenizer, token) for token in ids.tolist()] or [None])
@@ -186,7 +162,7 @@ class TokenEncoder:
 
     def _read(self, texts: Sequence[str], start: int) -> Window:
         prompt, expansion = self.reading.prompt, self.reading.expansion
-        ids = [*self.backbone.token_ids([prompt + text for text in texts[start : start + WINDOW_TEXTS]])]
+        ids = [*self.backbone.token_ids([prompt + text for text in texts[start : start + self.window]])]
         if self._marker is not None:
             ids = [[*each[:1], self._marker, *each[1:]] for each in ids]
         own = np.array([len(each) for each in ids], np.int64)  # before the expansion, which hides whether a text was cut
@@ -198,27 +174,19 @@ class TokenEncoder:
         return Window(tokens, own, ~np.isin(tokens.ids, self._skipped))
 
     @torch.inference_mode()
-    def _begin(self, window: Window, progress: Progress) -> Arrival:
-        """Encode a window: float16 of shape (vectors, dim), float32 before a pooling."""
+    def _begin(self, window: Window, progress: Progress) -> Callable[[], TokenVectors]:
+        """Encode a window: float16 of shape (vectors, dim), float32 before a pooling; the device may still compute it."""
         if self.max_length is not None:
             self.truncated += int((window.own >= self.max_length).sum())
-        lengths, counts = window.tokens.lengths, window.counts
+        counts = window.counts
         starts = np.cumsum(counts) - counts
-        vectors: torch.Tensor | None = None
-        readable = np.flatnonzero(lengths)
-        progress.advance(len(lengths) - len(readable))
-        for batch in self.budget.batches(lengths[readable]):
-            rows = readable[batch]
-            computed = torch.cat([*self.budget.compute(partial(self._forward, window), lengths, rows)])
-            if vectors is None:
-                dtype = torch.float32 if self._pool_factor else torch.float16  # means are rounded once, after the pooling
-                vectors = torch.zeros((int(counts.sum()), computed.shape[1]), device=self.device, dtype=dtype)
+        dtype = torch.float32 if self._pool_factor else torch.float16  # means are rounded once, after the pooling
+        vectors = torch.zeros((int(counts.sum()), self._dim), device=self.device, dtype=dtype)
+        for rows, parts in self.batches(window.tokens, partial(self._compute, window), progress):
+            computed = torch.cat(parts)
             places = np.arange(len(computed)) + np.repeat(starts[rows] - (np.cumsum(counts[rows]) - counts[rows]), counts[rows])
-            vectors.index_copy_(0, send(places, self.device), computed.to(vectors.dtype))
-            self.tokens += int(lengths[rows].sum())
-            progress.advance(len(rows), int(lengths[rows].sum()))
-        dim = self._dim() if vectors is None else vectors.shape[1]
-        return Arrival(torch.empty((0, dim), dtype=torch.float16) if vectors is None else vectors)
+            vectors.index_copy_(0, send(places, self.device), computed.to(dtype))
+        return partial(self._arrived, window, Arrival(vectors))
 
     def _arrived(self, window: Window, arrival: Arrival) -> TokenVectors:
         """Return the vectors of a window, all of which are finite, or raise NotFiniteError."""
@@ -231,14 +199,6 @@ class TokenEncoder:
             parts = [pooled(own, self._pool_factor) for own in np.split(on_host, starts[1:])]
             counts, on_host = np.array([len(part) for part in parts]), np.concatenate(parts).astype(np.float16)
         return _with_zeros(TokenVectors(counts, on_host))
-
-    def _dim(self) -> int:
-        hidden = torch.zeros((1, self.backbone.model.config.get_text_config().hidden_size), device=self.device)
-        return int(self._head(hidden).shape[1])
-
-    def _forward(self, window: Window, rows: np.ndarray) -> torch.Tensor:
-        with in_words(int(window.tokens.lengths[rows].max()), self.system.name):
-            return self._compute(window, rows)
 
     def _compute(self, window: Window, rows: np.ndarray) -> torch.Tensor:
         """Compute the vectors of the tokens that count, text by text, float32 of shape (vectors, dim)."""

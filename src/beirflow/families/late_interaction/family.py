@@ -4,14 +4,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from beirflow.core import layout
-from beirflow.core.errors import ModelError
 from beirflow.families.family import TOKENS_PER_WORD, Family, Stage
 from beirflow.families.late_interaction.card import read_token_card, with_lengths
 from beirflow.families.late_interaction.settings import LateSettings
 from beirflow.families.system import Setting
+from beirflow.models.card import check_open
 from beirflow.models.model_files import model_files
-from beirflow.models.model_places import is_local, model_folder, model_problem
-from beirflow.models.position_table import length_problem
+from beirflow.models.model_places import model_folder, problem_with
 
 DIMENSIONS = 128  # dimensions of token vectors, until a system has run
 
@@ -41,18 +40,12 @@ class LateFamily(Family):
 
     def problem(self, settings: LateSettings) -> Setting | None:
         """Return why the model of a system cannot be used."""
-        problem = model_problem(settings)
-        if problem is None and is_local(settings):
-            try:
-                problem = with_lengths(read_token_card(model_folder(settings)), settings).problem()
-            except ModelError as error:
-                problem = str(error)
-        if problem:
-            return Setting("model", settings.model, problem)
-        lengths = {"document_length": settings.document_length, "query_length": settings.query_length}
-        lengths |= {f"query_lengths.{dataset}": length for dataset, length in settings.query_lengths.items()}
-        too_long = ((key, length, length_problem(settings, length)) for key, length in lengths.items())
-        return next((Setting(key, length, why) for key, length, why in too_long if why), None)
+
+        def read() -> None:
+            check_open(with_lengths(read_token_card(model_folder(settings)), settings).open)
+
+        problem = problem_with(settings, read)
+        return Setting("model", settings.model, problem) if problem else None
 
     def scorer(self, settings: LateSettings) -> dict[str, Any]:
         """Return the settings of a reranker with this model."""

@@ -5,7 +5,6 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from beirflow.core.errors import ModelError
 from beirflow.families.dense.family import FAMILY as DENSE
 from beirflow.families.family import Family, Reads, Stage
 from beirflow.families.late_interaction.family import FAMILY as LATE
@@ -13,8 +12,7 @@ from beirflow.families.rerank.kinds import kind_of
 from beirflow.families.rerank.settings import RerankSettings
 from beirflow.families.system import Setting
 from beirflow.models.model_files import model_files
-from beirflow.models.model_places import is_local, model_folder, model_problem
-from beirflow.models.position_table import length_problem
+from beirflow.models.model_places import model_folder, problem_with
 from beirflow.models.settings import ModelSettings
 
 OF_THE_MODEL = tuple(field.name for field in fields(ModelSettings) if field.name != "name")
@@ -41,14 +39,7 @@ class RerankFamily(Family):
             return _of_scorer(DENSE.problem(settings.dense), settings.dense.name)
         if settings.late:
             return _of_scorer(LATE.problem(settings.late), settings.late.name)
-        problem = model_problem(settings)
-        if problem is None and is_local(settings):
-            try:
-                kind_of(model_folder(settings), settings)
-            except ModelError as error:
-                problem = str(error)
-        if problem is None and (too_long := length_problem(settings, settings.max_length)):
-            return Setting("max_length", settings.max_length, too_long)
+        problem = problem_with(settings, lambda: kind_of(model_folder(settings), settings))
         return Setting("model", settings.model, problem) if problem else None
 
     def problems_on(self, settings: RerankSettings, datasets: Iterable[str]) -> list[Setting]:

@@ -6,8 +6,16 @@ from typing import Any, Literal
 
 from beirflow.core.errors import ModelError
 from beirflow.families.rerank.settings import RerankSettings
-from beirflow.models.card_modules import MODEL_CONFIG, other_family, refuse_chat_template, transformer_config
-from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, below, listed_modules, read_object, read_optional
+from beirflow.models.card_modules import DENSE, MODEL_CONFIG, check_type, other_family, refuse_chat_template, transformer_config
+from beirflow.models.model_json import (
+    LIBRARY_CONFIG,
+    MODULES,
+    Module,
+    architecture_in,
+    listed_modules,
+    read_object,
+    read_optional,
+)
 
 INCREASING = ("Identity", "Sigmoid", "Tanh", "LogSigmoid", "Softsign", "Softplus", "ELU", "SELU", "CELU", "LeakyReLU")
 """Activations of torch.nn that rank one number as the number itself does, without new ties."""
@@ -79,16 +87,14 @@ def _activations(folder: Path) -> Iterator[tuple[Path, Any]]:
         yield folder / LIBRARY_CONFIG, name
 
 
-def saved_modules(folder: Path) -> list[dict[str, str]]:
-    """Return ``type`` and ``path`` of the modules behind the model itself that sentence-transformers would run.
+def saved_modules(folder: Path) -> list[Module]:
+    """Return the modules behind the model itself that sentence-transformers would run.
 
     Raises ModelError if the list cannot be read, or the model itself is in another folder.
     """
-    if not (folder / MODULES).is_file():
-        return []
-    own, *others = listed_modules(folder)
-    if below(folder, own["path"]):
-        raise ModelError(f"{folder / MODULES} has the model in {own['path']}, and not beside it, where rerankers are read")
+    own, *others = listed_modules(folder) or [Module("", "")]
+    if own.place:
+        raise ModelError(f"{folder / MODULES} has the model in {own.place}, and not beside it, where rerankers are read")
     return others
 
 
@@ -107,30 +113,20 @@ def kind_of(folder: Path, settings: RerankSettings) -> Kind:
 
 
 def _check_type(folder: Path, kind: Kind) -> None:
-    """Refuse a folder with files that sentence-transformers does not read, because its type is not stated or the list is missing.
+    """Refuse a folder with files that sentence-transformers reads only of a cross-encoder, if its type is not stated.
 
-    It then takes the model in the folder alone for a cross-encoder.
+    It then takes the model in the folder alone for a cross-encoder; so it does without the list of modules.
     """
-    stated = read_optional(folder / LIBRARY_CONFIG).get("model_type")
-    if (folder / MODULES).is_file() and stated == TYPE:
-        return
     if (folder / MODULES).is_file():
-        modules = "the modules behind the model" if kind != "cross-encoder" else None
-        length = "max_seq_length" if transformer_config(folder).get("max_seq_length") is not None else None
-        prompt = "the default prompt" if default_prompt(folder) else None
-        if unread := [each for each in (modules, length, prompt) if each]:
-            found = f"has the model_type {stated}" if stated else "has no model_type"
-            raise ModelError(
-                f"{folder / LIBRARY_CONFIG} {found}, so sentence-transformers 6 takes the model for no {TYPE} and does not read"
-                f" {' and '.join(unread)}. Fetch or copy the model again with all its files; or, if the other files are right,"
-                f' write "model_type": "{TYPE}" there'
-            )
-    refuse_chat_template(folder)
+        length = transformer_config(folder).get("max_seq_length")
+        others = () if kind != "cross-encoder" or length is not None or default_prompt(folder) else (None, DENSE)
+        check_type(folder, TYPE, *others)
+    if read_optional(folder / LIBRARY_CONFIG).get("model_type") != TYPE or not (folder / MODULES).is_file():
+        refuse_chat_template(folder)
 
 
 def _kind(folder: Path, stated: str | None) -> Kind:
-    names = read_object(folder / MODEL_CONFIG).get("architectures")
-    name = str(names[0]) if isinstance(names, list) and names else "nothing"
+    name = architecture_in(read_object(folder / MODEL_CONFIG)) or "nothing"
     says = f"{folder / MODEL_CONFIG} says that the model is {name}"
     if of_files := _of_files(folder, name, says):
         if stated:
@@ -157,7 +153,7 @@ def _of_files(folder: Path, name: str, says: str) -> Kind | None:
         )
     if name.endswith(CLASSIFIER):
         return "cross-encoder"
-    modules = [module["type"].rpartition(".")[2] for module in saved_modules(folder)]
+    modules = [module.type.rpartition(".")[2] for module in saved_modules(folder)]
     if modules == POOLED:
         return "pooled-cross-encoder"
     return "logit-score" if LOGIT_SCORE in modules and name.endswith(WRITER) else None

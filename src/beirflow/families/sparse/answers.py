@@ -6,10 +6,10 @@ from beirflow.core.layout import MODEL, TERM_WEIGHTS
 from beirflow.families.answers import Asked, Opened, nothing_excluded
 from beirflow.families.sparse.files import Rows, quantized, read_segments
 from beirflow.families.sparse.layouts import read_parts
-from beirflow.families.sparse.model_folders import check_models, model_folders
 from beirflow.families.sparse.search import search_segments
 from beirflow.families.sparse.settings import SparseSettings
 from beirflow.families.sparse.weigher import Weigher
+from beirflow.models.model_files import check_model
 from beirflow.ranking.ranking import Cut, Hits, byte_order, rank_hits
 
 IN_MEMORY = 6.0  # memory of weights relative to disk, where they are compressed and not in double
@@ -21,10 +21,8 @@ def open_answers(asked: Asked) -> Opened:
     Raises NoAnswerError if the weights do not fit into memory.
     """
     settings: SparseSettings = asked.system.settings
-    folders = model_folders(settings)
-    parts = read_parts(settings, *folders)
-    check_models(folders, parts, asked.file(MODEL))
-    weigher = Weigher(settings.name, parts.of("queries"), **asked.on)
+    check_model(settings, asked.file(MODEL))
+    weigher = Weigher(settings.name, read_parts(settings).queries, **asked.on)
     paths = asked.files(TERM_WEIGHTS)
     asked.make_room(paths, IN_MEMORY)
     segments = [segment for path in paths for segment in read_segments(path, settings.quantize)]

@@ -6,10 +6,11 @@ from beirflow.core import layout
 from beirflow.core.patterns import Pattern
 from beirflow.families.expansions.models import model_problem as expansion_problem
 from beirflow.families.family import Family, Stage
-from beirflow.families.sparse.layouts import AROUND, OF_A_HEAD
-from beirflow.families.sparse.model_folders import local_files, model_problem
+from beirflow.families.sparse.layouts import AROUND, OF_A_HEAD, read_parts
 from beirflow.families.sparse.settings import USUAL_LENGTHS, SparseSettings
 from beirflow.families.system import Setting
+from beirflow.models.model_files import model_files
+from beirflow.models.model_places import model_problem, problem_with, towers
 
 DOCUMENT_BYTES = 1500.0  # bytes of the weights of a document: some two hundred terms
 
@@ -43,7 +44,7 @@ class SparseFamily(Family):
             for key in USUAL_LENGTHS:
                 if (length := getattr(settings, key)) is not None:
                     return Setting(key, length, "the documents have no expansion; remove the key, or name an expansion")
-            return model_problem(settings)
+            return _problem_of_models(settings)
         if settings.head != "unicoil":
             todo = f"a model with head: {settings.head} adds terms itself; expected head: unicoil"
             return Setting("expansion", added.name, todo)
@@ -55,7 +56,7 @@ class SparseFamily(Family):
             return Setting("max_length", settings.max_length, f"{needs}; {todo}, or raise it")
         if problem := expansion_problem(added):
             return Setting("expansion.model", added.model, problem)
-        return model_problem(settings)
+        return _problem_of_models(settings)
 
     def given_files(self, settings: SparseSettings, dataset: str) -> dict[str, Path]:
         """Return the given file with additions to the documents of a corpus; none where a model writes them."""
@@ -64,7 +65,7 @@ class SparseFamily(Family):
 
     def model_files(self, settings: SparseSettings) -> list[Path]:
         """Return the files of the models of documents and queries."""
-        return local_files(settings)
+        return model_files(settings)
 
     def model_record(self, settings: SparseSettings) -> Pattern:
         """Return the path of the record of the models."""
@@ -77,6 +78,17 @@ class SparseFamily(Family):
     def matches(self, settings: SparseSettings) -> str | None:
         """Return the function for the terms that two texts share; None where documents are weighed with generated queries."""
         return None if settings.expansion else "beirflow.families.sparse.matches:match_terms"
+
+
+def _problem_of_models(settings: SparseSettings) -> Setting | None:
+    """Return why the models of a system cannot be used, judged by the disk alone; None if they can."""
+    if settings.query_model is not None and (settings.queries == "tokens" or settings.head == "sparta"):
+        todo = "the tokens of queries weigh 1, so no model reads them; remove the key"
+        return Setting("query_model", settings.query_model, todo)
+    if problem := problem_with(settings, lambda: read_parts(settings)):
+        key = "query_model" if model_problem(settings) and not model_problem(towers(settings)[0]) else "model"
+        return Setting(key, getattr(settings, key), problem.removeprefix(f"system {settings.name}: "))
+    return None
 
 
 FAMILY = SparseFamily()

@@ -5,8 +5,7 @@ positions of a text is needed, or a sum of logarithms. So the product is compute
 memory and pooled before the next, without an array of every position and term of a batch.
 """
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +13,8 @@ import torch
 
 from beirflow.core.errors import ModelError
 from beirflow.families.sparse.layouts import Part
-from beirflow.models.computing.loading import LOCAL, load_model, load_quietly, load_tokenizer, read_tensors, some
+from beirflow.models.computing.folder_tokenizer import tokenizer_of
+from beirflow.models.computing.loading import LOCAL, check_weights, load_whole, loading_from, read_tensors
 from beirflow.models.computing.model_limits import known_tokens, readable_tokens, refuse_token_types
 from beirflow.models.model_json import read_json_file
 
@@ -25,10 +25,10 @@ cores: a third less time than in blocks of 32 MB for hidden states of 128 number
 
 CUDA_LOGITS = 1 << 27  # logits of a block on a GPU, where few large products are fast
 
-NOT_PART_OF_IT = re.compile(
-    r"(.*\.)?(pooler\.(dense\.)?(weight|bias)|cls\.seq_relationship\.(weight|bias)|embeddings\.position_ids)"
-)
+NOT_PART_OF_IT = r"(^|\.)(pooler\.(dense\.)?(weight|bias)|cls\.seq_relationship\.(weight|bias)|embeddings\.position_ids)$"
 """Weights of checkpoints beyond the head: of BERT's pooler, of its other task, and numbers of positions."""
+
+BESIDE = {"may_lack": NOT_PART_OF_IT, "may_have": NOT_PART_OF_IT}
 
 HEADS = {"splade": "a masked language model with its head", "unicoil": "a BERT with tok_proj", "sparta": "a bare model"}
 """Expected model of each kind of part that has one."""
@@ -123,32 +123,34 @@ class Loaded(NamedTuple):
     longest: int  # tokens that the model can read
 
 
-def load_part(part: Part, dtype: torch.dtype) -> tuple[Any, Loaded | torch.Tensor | None]:
-    """Load the tokenizer of a part, and a model, a table of weights, float32 of shape (terms,), or None.
+def load_part(part: Part, dtype: torch.dtype, device: torch.device) -> tuple[Any, Loaded | torch.Tensor | None]:
+    """Load the tokenizer of a part, and, on the device, a model, a table of weights, float32 of shape (terms,), or None.
 
     Raises ModelError if weights are missing, unused or of another shape; or negative or not finite.
     """
     load = {"splade": _load_splade, "unicoil": _load_unicoil, "sparta": _load_sparta}.get(part.kind)
-
-    def load_both() -> tuple[Any, Loaded | torch.Tensor | None]:
-        tokenizer = load_tokenizer(part.folder)
+    with loading_from(part.folder):
+        tokenizer = tokenizer_of(part.folder)
         if part.kind == "table":
             return tokenizer, _load_table(part, tokenizer)
-        loaded = load(part, dtype, tokenizer) if load else None
-        if loaded:
-            refuse_token_types(tokenizer, loaded.model, part.folder)
+        if load is None:
+            return tokenizer, None
+        try:
+            loaded = load(part, dtype, device, tokenizer)
+        except ModelError as error:
+            raise ModelError(f"{error}. Expected by head: {part.kind} is {HEADS[part.kind]}") from error
+        refuse_token_types(tokenizer, loaded.model, part.folder)
         return tokenizer, loaded
 
-    return load_quietly(load_both, part.folder)
 
-
-def _load_splade(part: Part, dtype: torch.dtype, tokenizer: Any) -> Loaded:
+def _load_splade(part: Part, dtype: torch.dtype, device: torch.device, tokenizer: Any) -> Loaded:
     """Load a masked language model: split before its last layer, or whole if it cannot be split there."""
     from transformers import AutoModelForMaskedLM
 
-    model = _from_pretrained(AutoModelForMaskedLM, part, dtype).eval()
+    model = load_whole(AutoModelForMaskedLM, part.folder, part.weights[0].name, dtype, **BESIDE).to(device)
     known, longest = known_tokens(model), readable_tokens(model)
-    ids = torch.tensor([[token for token in range(min(known, PROBE_TOKENS)) if token != tokenizer.pad_token_id][:longest]])
+    tokens = [token for token in range(min(known, PROBE_TOKENS)) if token != tokenizer.pad_token_id]
+    ids = torch.tensor([tokens[:longest]], device=device)
     with torch.inference_mode():
         expected = _logits(model, ids)
         if not bool(expected.isfinite().all()):
@@ -188,17 +190,17 @@ def _difference(model: Any, ids: torch.Tensor, vocabulary: Vocabulary, expected:
     return float((logits.float() - expected.float()).abs().max() / expected.float().abs().max().clamp_min(1e-30))
 
 
-def _load_sparta(part: Part, dtype: torch.dtype, tokenizer: Any) -> Loaded:
+def _load_sparta(part: Part, dtype: torch.dtype, device: torch.device, tokenizer: Any) -> Loaded:
     """Load a model without a head; its word embeddings give the logits, and special tokens none."""
     from transformers import AutoModel
 
-    model = _from_pretrained(AutoModel, part, dtype)
+    model = load_whole(AutoModel, part.folder, part.weights[0].name, dtype, **BESIDE).to(device)
     matrix = model.get_input_embeddings().weight.detach().clone()
     matrix[[token for token in tokenizer.all_special_ids if token < len(matrix)]] = 0  # no weight after relu
     return Loaded(model, "last_hidden_state", Vocabulary(matrix, None), None, len(matrix), readable_tokens(model))
 
 
-def _load_unicoil(part: Part, dtype: torch.dtype, tokenizer: Any) -> Loaded:
+def _load_unicoil(part: Part, dtype: torch.dtype, device: torch.device, tokenizer: Any) -> Loaded:
     """Load a BERT and the layer ``tok_proj``, which gives each token its weight."""
     from transformers import AutoConfig, AutoModel
 
@@ -208,31 +210,12 @@ def _load_unicoil(part: Part, dtype: torch.dtype, tokenizer: Any) -> Loaded:
     # Checkpoints of different authors have these prefixes or not.
     own = {name.removeprefix("bert."): value for name, value in weights.items() if not name.startswith("tok_proj.")}
     missing, unexpected = model.load_state_dict(own, strict=False)
-    needed = ("tok_proj.weight", "tok_proj.bias")
-    _check(part, [*missing, *(name for name in needed if name not in weights)], unexpected)
+    needed = {f"tok_proj.{name}": weights.get(f"tok_proj.{name}") for name in ("weight", "bias")}
+    check_weights(part.weights[0], [*missing, *(name for name in needed if name not in weights)], unexpected, **BESIDE)
     projection = torch.nn.Linear(config.hidden_size, 1)
-    if (shape := tuple(weights["tok_proj.weight"].shape)) != (1, config.hidden_size):
-        raise ModelError(
-            f"the weights in {part.folder} have tok_proj.weight of shape {shape}, expected (1, {config.hidden_size})"
-        )
-    projection.load_state_dict({"weight": weights["tok_proj.weight"], "bias": weights["tok_proj.bias"]})
-    return Loaded(model.to(dtype), "last_hidden_state", None, projection.to(dtype), known_tokens(model), readable_tokens(model))
-
-
-def _from_pretrained(kind: Any, part: Part, dtype: torch.dtype) -> Any:
-    """Load a model of transformers, all of whose weights are those of the folder."""
-    model, report = load_model(kind, part.folder, part.weights[0].name, dtype)
-    _check(part, report["missing_keys"], report["unexpected_keys"])
-    return model.eval()
-
-
-def _check(part: Part, missing: Sequence[str], unexpected: Sequence[str]) -> None:
-    """Refuse weights that leave a part of the model at random, or that no part of it uses."""
-    for names, problem in ((missing, "no weights for {}; these would be random"), (unexpected, "unused weights, {}")):
-        wrong = sorted(name for name in names if not NOT_PART_OF_IT.fullmatch(name))
-        if wrong:
-            expected = f"head: {part.kind} is {HEADS[part.kind]}; use the head that it was trained with, or save it whole"
-            raise ModelError(f"{part.weights[0]} has {problem.format(some(wrong))}. {expected}")
+    projection.load_state_dict({name.removeprefix("tok_proj."): value for name, value in needed.items()})
+    model, projection = (each.to(device, dtype).eval() for each in (model, projection))
+    return Loaded(model, "last_hidden_state", None, projection, known_tokens(model), readable_tokens(model))
 
 
 def _tensors(part: Part) -> dict[str, torch.Tensor]:

@@ -11,19 +11,20 @@ from typing import Any, NamedTuple
 from beirflow.core.errors import ModelError, model_errors_of
 from beirflow.data.document_text import Kind
 from beirflow.families.sparse.settings import USUAL_LENGTHS, SparseSettings
+from beirflow.models.card import check_open
 from beirflow.models.card_files import read_prompts
 from beirflow.models.card_modules import (
+    check_type,
     refuse_chat_template,
     refuse_type,
     refuse_what_is_not_hashed,
     transformer_config,
     transformer_step,
 )
-from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, Module, modules_of, read_json_file, read_optional
-from beirflow.models.model_layout import TOKENIZER_FILES, described_in, missing_part, weight_files
-from beirflow.models.tokenizer_growth import check_growth
+from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, Module, modules_of, read_json_file, read_number, read_optional
+from beirflow.models.model_layout import module_weight_files
+from beirflow.models.model_places import model_folder, towers
 
-WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 SPARTA_TERMS = 2000
 
 OF_A_HEAD = ("pooling", "activation", "most_terms")  # settings of the head of a masked language model
@@ -60,35 +61,11 @@ class Parts(NamedTuple):
         return getattr(self, kind)
 
 
-def weights_in(folder: Path, weights: str) -> tuple[Path, ...]:
-    """Return the preferred file of weights, or the parts that its index names; of another format if there is no other.
-
-    Raises ModelError if there is none.
-    """
-    for name in dict.fromkeys((weights, *WEIGHTS)):
-        if files := weight_files(folder, name):
-            if problem := missing_part(files):
-                raise ModelError(problem)
-            return tuple(files)
+def _weights_in(folder: Path, weights: str, root: Path) -> tuple[Path, ...]:
+    """Return the files that the weights of a module in ``folder`` are loaded from; ModelError if there is none."""
+    if files := module_weight_files(folder, weights, root):
+        return tuple(files)
     raise ModelError(f"{folder} has no {weights}; save the model as safetensors, or name its file in 'weights'")
-
-
-def check_model(folder: Path) -> None:
-    """Refuse a folder that is no model, or whose model type is refused."""
-    if not (folder / "config.json").is_file():
-        raise ModelError(f"{folder} has no config.json, so it is not a model folder")
-    refuse_what_is_not_hashed(folder)
-    refuse_type(folder)
-    check_tokenizer(folder)
-
-
-def check_tokenizer(folder: Path) -> None:
-    """Refuse a folder without a tokenizer, or with one that lengthens texts beyond any use."""
-    described_in([folder])
-    if not any((folder / name).is_file() for name in TOKENIZER_FILES):
-        todo = "as tokenizer.save_pretrained writes"
-        raise ModelError(f"{folder} has no tokenizer; one of {', '.join(TOKENIZER_FILES)} was expected, {todo}")
-    check_growth(folder)
 
 
 def parts_of_sparse_encoder(settings: SparseSettings, folder: Path, weights: str) -> Parts:
@@ -96,23 +73,16 @@ def parts_of_sparse_encoder(settings: SparseSettings, folder: Path, weights: str
 
     Raises ModelError if the folder is not complete, or asks for something that is not supported.
     """
+    check_type(folder, "SparseEncoder")
     described = read_optional(folder / LIBRARY_CONFIG)
-    if (kind := described.get("model_type")) != "SparseEncoder":
-        says = f"says that this is a {kind}" if kind else "has no model_type, so sentence-transformers 6 takes it for a"
-        todo = 'Fetch or copy the model again with all its files; or, if it is one, write "model_type": "SparseEncoder" there'
-        raise ModelError(f"{folder / LIBRARY_CONFIG} {says}{'' if kind else ' SentenceTransformer'}, no SparseEncoder. {todo}")
     similarity = described.get("similarity_fn_name")
     if similarity not in (None, "dot", "dot_product"):
         raise ModelError(f"{folder / LIBRARY_CONFIG} compares texts by {similarity!r}; sparse systems have dot products")
     prompts, open_prompts = read_prompts(described)
-    for key, why in open_prompts.items():
-        if getattr(settings, key) is None:
-            raise ModelError(f"{why}. Set {key} for this system, as in the model's card or paper")
+    check_open({key: why for key, why in open_prompts.items() if getattr(settings, key) is None})
     kinds: tuple[Kind, Kind] = ("documents", "queries")
     parts = (_of_modules(list(modules_of(folder, kind)), folder, weights, kind) for kind in kinds)
-    most = described.get("max_active_dims")
-    if most is not None and (type(most) is not int or most < 1):
-        raise ModelError(f"{folder / LIBRARY_CONFIG}: max_active_dims is {most!r}, which is not a number of terms")
+    most = read_number(folder / LIBRARY_CONFIG, described, "max_active_dims", "terms")
     return Parts(*(replace(part, prefix=prompts[kind], most_terms=most) for part, kind in zip(parts, kinds, strict=True)))
 
 
@@ -130,19 +100,15 @@ def _of_modules(chain: Sequence[Module], folder: Path, weights: str, kind: Kind)
     if described.get("transformer_task", "fill-mask" if names[0] == "MLMTransformer" else "feature-extraction") != "fill-mask":
         problem = f"{here} is a model for {described.get('transformer_task', 'feature-extraction')!r}"
         raise ModelError(f"{problem}; SpladePooling needs the head of a masked language model, for 'fill-mask'")
-    check_model(here)
-    read = transformer_step(here, "", kind, "sparse").settings
-    if read["lower_case"]:
-        raise ModelError(f"{here}: the configuration of its Transformer has do_lower_case; its tokenizer must do that instead")
     pooling = folder / chain[1].place
     pooled = read_json_file(pooling / "config.json")
     return Part(
         "splade",
         here,
-        weights_in(here, weights),
+        _weights_in(here, weights, folder),
         pooling=_allowed(pooling, "pooling_strategy", pooled.get("pooling_strategy", "max"), ("max", "sum")),
         activation=_allowed(pooling, "activation_function", pooled.get("activation_function", "relu"), ("relu", "log1p_relu")),
-        max_length=read["max_length"],
+        max_length=transformer_step(here, "", kind, "sparse").settings["max_length"],
     )
 
 
@@ -154,27 +120,27 @@ def _allowed(folder: Path, key: str, value: Any, allowed: Sequence[str]) -> str:
 
 def _table_in(folder: Path, root: Path, weights: str) -> Path:
     """Return the file of a table of weights: tensors, or a JSON of weights by token."""
-    check_tokenizer(folder)
-    described = read_optional(folder / "config.json")
-    named = described.get("path")
+    named = read_optional(folder / "config.json").get("path")
     if named is None:
-        return weights_in(folder, weights)[0]
+        return _weights_in(folder, weights, root)[0]
     places = [each / Path(str(named)).name for each in (folder, root)]
     for place in places:
-        if place.is_file():
+        if place.suffix == ".json" and place.is_file():
             return place
     raise ModelError(f"{folder / 'config.json'} names the weights {named!r}, which are neither in {folder} nor in {root}")
 
 
-def read_parts(settings: SparseSettings, folder: Path, query_folder: Path | None) -> Parts:
-    """Read the steps that weigh a system's texts; its settings win over those of the folder.
+def read_parts(settings: SparseSettings) -> Parts:
+    """Read the steps that weigh a system's texts; its settings win over those of its folders.
 
-    Raises ModelError if the folder is not complete, or asks for something that is not supported.
+    Raises ModelError if a model is not on this machine, not complete, or asks for something that is not supported.
     """
+    models = towers(settings)
+    folders = [model_folder(model) for model in models]
     with model_errors_of(f"system {settings.name}"):
-        documents, queries = _parts(settings, folder, settings.weights)
-        if query_folder:
-            queries = _parts(settings, query_folder, settings.query_weights).queries
+        documents, queries = _parts(settings, folders[0], settings.weights)
+        if len(models) > 1:
+            queries = _parts(settings, folders[1], models[1].weights).queries
         elif settings.queries == "tokens":
             kind = "counts" if settings.head == "sparta" else "tokens"
             queries = replace(documents, kind=kind, weights=(), most_terms=None, prefix=queries.prefix)
@@ -194,22 +160,16 @@ def read_parts(settings: SparseSettings, folder: Path, query_folder: Path | None
     return Parts(replace(documents, **added), queries)
 
 
-def files_of(folder: Path, parts: Sequence[Part]) -> list[Path]:
-    """List the files below a folder that define a model: descriptions, tokenizers and weights."""
-    parts = [part for part in parts if part.folder.is_relative_to(folder)]
-    folders = {folder, *folder.glob("*/"), *(part.folder for part in parts)}
-    return sorted(described_in(folders) | {path for part in parts for path in part.weights})
-
-
 def _parts(settings: SparseSettings, folder: Path, weights: str) -> Parts:
     """Read the parts of one folder, without the settings of the system."""
     if settings.head == "splade" and (folder / MODULES).is_file():
         return parts_of_sparse_encoder(settings, folder, weights)
-    check_model(folder)
+    refuse_what_is_not_hashed(folder)
+    refuse_type(folder)
     if settings.head == "splade":
         refuse_chat_template(folder)
     most = SPARTA_TERMS if settings.head == "sparta" else None
-    part = Part(settings.head, folder, weights_in(folder, weights), most_terms=most)
+    part = Part(settings.head, folder, _weights_in(folder, weights, folder), most_terms=most)
     # SPARTA's queries are counts of their tokens, which no model reads.
     queries = replace(part, kind="counts", weights=(), most_terms=None) if settings.head == "sparta" else part
     return Parts(part, queries)

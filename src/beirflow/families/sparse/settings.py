@@ -78,10 +78,3 @@ class SparseSettings(ModelSettings):
     def added(self) -> WrittenQueries | None:
         """Return the additions to the documents."""
         return self.expansion
-
-    @property
-    def models(self) -> list[ModelSettings]:
-        """Places of the model, and of the queries' own model if there is one."""
-        if self.query_model is None:
-            return [self]
-        return [self, ModelSettings(self.name, self.query_model, self.query_revision, weights=self.query_weights)]

@@ -9,7 +9,7 @@ import numpy as np
 from beirflow.core.errors import ModelError
 from beirflow.families.sparse.layouts import AROUND, Part
 from beirflow.models.computing.batching import Tokens
-from beirflow.models.computing.model_limits import UNLIMITED
+from beirflow.models.computing.token_reader import TokenReader
 
 WITHOUT_SPECIAL_TOKENS = ("table", "tokens", "counts")  # kinds of parts that weigh no special tokens
 
@@ -24,11 +24,8 @@ class TextTokenizer:
     """
 
     def __init__(self, tokenizer: Any, part: Part, max_length: int) -> None:
-        self._tokenizer, self._part, self._max_length = tokenizer, part, max_length
-        self._fast = getattr(tokenizer, "backend_tokenizer", None)
+        self._reader, self._part, self._max_length = TokenReader(tokenizer), part, max_length
         self.truncated: Counter[str] = Counter()
-        if self._fast:
-            self._fast.no_padding()  # which a tokenizer may have been saved with
         self._first, self._between = tokenizer.cls_token_id, tokenizer.sep_token_id
         if part.text_length is None or part.expansion_length is None:
             return
@@ -63,14 +60,8 @@ class TextTokenizer:
         ]
 
     def _ids(self, texts: Sequence[str], longest: int, *, special: bool) -> list[list[int]]:
-        if self._fast is None:
-            limits: dict[str, Any] = {"truncation": True, "max_length": longest} if longest < UNLIMITED else {}
-            ids: list[list[int]] = self._tokenizer(list(texts), add_special_tokens=special, **limits)["input_ids"]
-            return ids
-        self._fast.no_truncation()
-        if longest < UNLIMITED:
-            self._fast.enable_truncation(longest, direction=self._tokenizer.truncation_side)
-        return [encoding.ids for encoding in self._fast.encode_batch_fast(list(texts), add_special_tokens=special)]
+        self._reader.cut(longest)
+        return list(self._reader.ids(texts, special=special))
 
     def _count(self, what: str, ids: Sequence[Sequence[int]], longest: int) -> None:
         self.truncated[what] += sum(len(each) >= longest for each in ids)

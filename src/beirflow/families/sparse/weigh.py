@@ -17,30 +17,17 @@ from beirflow.families.expansions.settings import WrittenQueries
 from beirflow.families.represent import Texts, document_texts, query_texts, represent
 from beirflow.families.sparse.files import Rows, SegmentWriter, in_rows, quantized, write_queries
 from beirflow.families.sparse.layouts import Part, read_parts
-from beirflow.families.sparse.model_folders import Folders, check_models, model_folders
 from beirflow.families.sparse.settings import INJECT, SparseSettings
 from beirflow.families.sparse.weigher import Weigher
 from beirflow.models.computing.arrival import NotFiniteError
-from beirflow.models.computing.loading import load_quietly, load_tokenizer
+from beirflow.models.computing.folder_tokenizer import tokenizer_of
+from beirflow.models.computing.loading import loading_from
 from beirflow.models.computing.model_settings import Computing, checked_meanwhile
+from beirflow.models.model_files import check_model
 
 ADDED = "added"  # the column of what is added to documents
 BATCH_DOCUMENTS = 4096  # documents whose expansion is read at once
 Weighing: TypeAlias = Computing[SparseSettings]  # settings of a job that weighs terms
-
-
-class Strings(Sequence[str]):
-    """Rows of a column, int64, as strings that are made on request: the additions to a chunk may be large."""
-
-    def __init__(self, column: pa.Array, rows: np.ndarray) -> None:
-        self._column, self._rows = column, rows
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __getitem__(self, place: Any) -> Any:
-        rows = self._rows[place]
-        return str(self._column[int(rows)]) if isinstance(place, int) else self._column.take(pa.array(rows)).to_pylist()
 
 
 class DistinctTexts(NamedTuple):
@@ -62,18 +49,11 @@ def with_added(table: pa.Table, added: ExpansionFile, chunk: int) -> pa.Table:
 
 def different_texts(table: pa.Table) -> DistinctTexts:
     """Find the rows of a table with a column ``text``, and perhaps :data:`ADDED`, that are weighed alike."""
-    texts = table["text"].combine_chunks().dictionary_encode()
-    if ADDED not in table.column_names:
-        return DistinctTexts(texts.dictionary.to_pylist(), None, texts.indices.to_numpy())
-    numbers, added = texts.indices.to_numpy().astype(np.int64), table[ADDED].combine_chunks()
-    # Only where a text comes again, it matters whether the same is added to it.
-    repeated = np.flatnonzero(np.bincount(numbers)[numbers] > 1)
-    other = np.zeros(len(numbers), np.int64)
-    other[repeated] = added.take(pa.array(repeated)).dictionary_encode().indices.to_numpy()
-    # One number for each pair of text and addition, both of which are below len(numbers) + 1.
-    indices = pa.array(numbers * (len(numbers) + 1) + other).dictionary_encode().indices.to_numpy()
-    rows = np.unique(indices, return_index=True)[1]
-    return DistinctTexts(Strings(table["text"].combine_chunks(), rows), Strings(added, rows), indices)
+    columns = [table[name].to_pylist() for name in ("text", ADDED) if name in table.column_names]
+    numbers: dict[tuple[str, ...], int] = {}
+    indices = np.array([numbers.setdefault(each, len(numbers)) for each in zip(*columns, strict=True)], np.int64)
+    texts, *added = ([each[place] for each in numbers] for place in range(len(columns)))
+    return DistinctTexts(texts, added[0] if added else None, indices)
 
 
 def weigh_queries(*, queries_path: str, output_path: str, weighing: Weighing, job: Job) -> None:
@@ -156,20 +136,20 @@ def load_weigher(weighing: Weighing, kind: str) -> Weigher:
     Raises ModelError if the model cannot be loaded, or queries and documents have different vocabularies.
     """
     settings = weighing.settings
-    folders = model_folders(settings)
-    parts = read_parts(settings, *folders)
-    with checked_meanwhile(partial(check_models, folders, parts, weighing.model_path)):
+    parts = read_parts(settings)
+    with checked_meanwhile(partial(check_model, settings, weighing.model_path)):
         weigher = Weigher(settings.name, parts.of(kind), **weighing.on)
     if kind == "queries":
-        _check_vocabulary(settings.name, weigher, folders, parts.documents)
+        _check_vocabulary(settings.name, weigher, parts.documents)
     return weigher
 
 
-def _check_vocabulary(name: str, queries: Weigher, folders: Folders, documents: Part) -> None:
+def _check_vocabulary(name: str, queries: Weigher, documents: Part) -> None:
     """Refuse queries and documents whose terms differ, or have different numbers."""
     if queries.part.folder == documents.folder:
         return
-    other = load_quietly(partial(load_tokenizer, documents.folder), documents.folder)
+    with loading_from(documents.folder):
+        other = tokenizer_of(documents.folder)
     ours, theirs = queries.tokenizer.get_vocab(), other.get_vocab()
     if ours != theirs:
         differs = next(iter(sorted(ours.items() ^ theirs.items())))

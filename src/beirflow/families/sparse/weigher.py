@@ -1,6 +1,5 @@
 """Weighers: texts in, weights of the terms of a vocabulary out."""
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -8,27 +7,19 @@ from typing import Any
 import numpy as np
 import torch
 
-from beirflow.core.background import map_ahead
 from beirflow.core.errors import model_errors_of
 from beirflow.core.progress import Progress
 from beirflow.families.sparse.files import Rows
-from beirflow.families.sparse.heads import CUDA_LOGITS, Loaded, Vocabulary, keep_most, load_part, pool_logits, pool_terms
+from beirflow.families.sparse.heads import CUDA_LOGITS, Loaded, keep_most, load_part, pool_logits, pool_terms
 from beirflow.families.sparse.layouts import Part
 from beirflow.families.sparse.settings import USUAL_LENGTHS
 from beirflow.families.sparse.tokens import TextTokenizer, Weights, count_tokens, merge_tokens
-from beirflow.models.computing.arrival import Arrival, NotFiniteError, beside, finish_behind, send
+from beirflow.models.computing.arrival import Arrival, NotFiniteError, beside, send
 from beirflow.models.computing.batching import Tokens, pad
-from beirflow.models.computing.failing import in_words
 from beirflow.models.computing.folder_tokenizer import assumed_tokens
-from beirflow.models.computing.made import made_with
 from beirflow.models.computing.model_limits import UNLIMITED, check_length
 from beirflow.models.computing.padding_check import PROBE_TEXT, check_padding
-from beirflow.models.computing.token_budget import TokenBudget
-from beirflow.run.devices import choose_device, choose_precision
-
-logger = logging.getLogger(__name__)
-
-WINDOW_TEXTS = 1024  # texts that are tokenised together and sorted by length before they are batched
+from beirflow.models.computing.text_model import TextModel
 
 COLLECTED = {"cpu": 1, "mps": 1, "cuda": 1 << 27}
 """Weights of batches among which those above 0 are looked for together, for which CUDA must have computed them."""
@@ -37,48 +28,33 @@ OF_A_PART = ("kind", "pooling", "activation", "prefix", "most_terms")
 """Keys, in a record of weights, that describe the part that made them, besides lengths."""
 
 
-class Weigher:
-    """Weighs terms as a part says, window by window: a thread tokenises the next texts while the device computes.
+class Weigher(TextModel):
+    """Weighs terms as a part says.
 
-    Device, precision and budget are as in :class:`~beirflow.run.hardware.ModelHardware`. ``tokens`` counts those weighed,
-    without padding; ``texts`` turns texts into tokens, and counts those that were cut; ``terms`` is the size of the vocabulary.
-    Raises ModelError if the model cannot be loaded or contradicts the settings.
+    ``texts`` turns texts into tokens, and counts those that were cut; ``terms`` is the size of the vocabulary. Raises ModelError
+    if the model cannot be loaded or contradicts the settings.
     """
 
-    def __init__(self, name: str, part: Part, *, device: str, precision: str, token_budget: int | str) -> None:
-        self.name, self.part = name, part
-        self.device = choose_device(device)
-        self.dtype = choose_precision(precision, self.device)
-        self.budget = TokenBudget.of(f"system {name}", self.device, token_budget)
-        self.tokens = 0
+    def __init__(self, name: str, part: Part, **on: Any) -> None:
+        super().__init__(name, **on)
+        self.part = part
         with model_errors_of(self.budget.owner):
-            self.tokenizer, model = load_part(part, self.dtype)
-            self.loaded = _moved(model, self.device) if isinstance(model, Loaded) else None
+            self.tokenizer, model = load_part(part, self.dtype, self.device)
+            self.assumed = assumed_tokens(name, self.tokenizer)
+            self.loaded = model if isinstance(model, Loaded) else None
             self.table = model.numpy() if isinstance(model, torch.Tensor) else None
             self.max_length = self._longest_text()
             self.texts = TextTokenizer(self.tokenizer, part, self.max_length)
             if self.loaded:
-                self._check_padding(self.loaded)
+                ids, longest = self.tokenizer(PROBE_TEXT)["input_ids"], self.max_length
+                check_padding(part.folder, self._weights_of_all, ids, longest=longest, dtype=self.dtype)
         vocabulary = max(self.tokenizer.get_vocab().values(), default=-1) + 1
         self.terms = self.loaded.terms if self.loaded else vocabulary if self.table is None else len(self.table)
         if self.loaded and self.loaded.vocabulary is None and self.loaded.projection is None:
             self.budget.tokens = min(self.budget.tokens, CUDA_LOGITS // self.terms)  # every logit of a batch is in memory
 
-    def _check_padding(self, loaded: Loaded) -> None:
-        """Refuse a model whose weights of a text depend on the other texts of its batch."""
-
-        def weights(texts: Tokens) -> np.ndarray:
-            dense = np.zeros((len(texts.lengths), loaded.terms), np.float32)
-            try:
-                rows = np.arange(len(texts.lengths))
-                text, term, weight = self._collect(texts, "documents", rows, [self._compute(texts, rows)])()
-            except NotFiniteError:  # a text of the system is named instead, once it is read
-                return np.full_like(dense, np.nan)
-            dense[text, term] = weight
-            return dense
-
-        ids = self.tokenizer(PROBE_TEXT)["input_ids"]
-        check_padding(self.part.folder, weights, ids, longest=self.max_length, dtype=self.dtype)
+    def _weights_of_all(self, texts: Tokens) -> torch.Tensor:
+        return self._compute(texts, np.arange(len(texts.lengths)))
 
     def _longest_text(self) -> int:
         """Return the length at which texts are cut, which the model must be able to read."""
@@ -88,18 +64,9 @@ class Weigher:
             check_length(self.loaded.model, longest)
         return longest
 
-    def made(self) -> dict[str, Any]:
-        """Return precision, device and versions of the weights, for a record."""
-        assumed = assumed_tokens(self.name, self.tokenizer)
-        return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device, assumed)}
-
-    def computation(self) -> dict[str, Any]:
-        """Return batches, threads and processor, for a record."""
-        return self.budget.computation()
-
     def batch_of(self, texts: Sequence[str], added: Sequence[str] | None, row: int) -> np.ndarray:
         """Return the rows, ascending, of all texts that are weighed in one batch with one of them."""
-        return self.budget.batch_of(self._tokenize(texts, added, row - row % WINDOW_TEXTS), row)
+        return self.budget.batch_of(self._tokenize(texts, added, self.first_of_window(row)), row)
 
     def described(self) -> dict[str, Any]:
         """Describe the weighing of texts, for the record of their weights."""
@@ -125,39 +92,34 @@ class Weigher:
         """
         if (added is None) != (self.part.expansion_length is None):
             raise ValueError(f"system {self.name}: {kind} are weighed {'without' if added is None else 'with'} an expansion")
-        with Progress(f"weigh with {self.name}", len(texts), kind, "tokens") as progress:
-            windows = map_ahead(partial(self._tokenize, texts, added), range(0, len(texts), WINDOW_TEXTS))
-            yield from finish_behind(self._begin(window, kind, progress) for window in windows)
+        read = partial(self._tokenize, texts, added)
+        return self.read_and_compute("weigh", len(texts), kind, read, partial(self._begin, kind))
 
     def tokens_of(self, text: str) -> Tokens:
         """Return the token ids of one text, without an addition to it, as the model reads them."""
         return self._tokenize([text], None if self.part.expansion_length is None else [""], 0)
 
     def _tokenize(self, texts: Sequence[str], added: Sequence[str] | None, start: int) -> Tokens:
-        window = slice(start, start + WINDOW_TEXTS)
+        window = slice(start, start + self.window)
         prefixed = [self.part.prefix + text for text in texts[window]]
         ids = self.texts.plain(prefixed) if added is None else self.texts.expanded(prefixed, added[window])
         return Tokens.of(start, ids).check(self.terms, self.budget.owner)
 
     @torch.inference_mode()
-    def _begin(self, window: Tokens, kind: str, progress: Progress) -> Callable[[], Rows]:
+    def _begin(self, kind: str, window: Tokens, progress: Progress) -> Callable[[], Rows]:
         """Weigh a window; return a function that waits for its weights."""
-        self.tokens += int(window.lengths.sum())
         size = len(window.lengths)
         if self.loaded is None:
+            self.tokens += int(window.lengths.sum())
             progress.advance(size, int(window.lengths.sum()))
             return partial(Rows.of, size, *count_tokens(window, self.part, self.table))
-        with_tokens = np.flatnonzero(window.lengths)  # no model reads a text without tokens
-        progress.advance(size - len(with_tokens))
         parts, weighed, texts = list[Callable[[], Weights]](), list[torch.Tensor](), list[np.ndarray]()
-        for batch in self.budget.batches(window.lengths[with_tokens]):
-            rows = with_tokens[batch]
-            weighed += self.budget.compute(partial(self._compute, window), window.lengths, rows)
+        for rows, results in self.batches(window, partial(self._compute, window), progress):
+            weighed += results
             texts.append(rows)
             if sum(weights.numel() for weights in weighed) >= COLLECTED[self.device.type]:
                 parts.append(self._collect(window, kind, np.concatenate(texts), weighed))
                 weighed, texts = [], []
-            progress.advance(len(rows), int(window.lengths[rows].sum()))
         if weighed:
             parts.append(self._collect(window, kind, np.concatenate(texts), weighed))
         nothing = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
@@ -173,8 +135,7 @@ class Weigher:
         assert self.loaded is not None  # noqa: S101 - for the type checker
         on_host = pad(window, rows, self.tokenizer.pad_token_id or 0)
         ids, mask = (send(array, self.device) for array in on_host)
-        with in_words(ids.shape[1], self.name):
-            hidden = self.loaded.model(input_ids=ids, attention_mask=mask)[self.loaded.output]
+        hidden = self.loaded.model(input_ids=ids, attention_mask=mask)[self.loaded.output]
         if self.loaded.projection is not None:
             weights = self.loaded.projection(hidden)[:, :, 0].float().relu()
             return weights.reshape(-1).index_select(0, send(np.flatnonzero(on_host[1]), self.device))
@@ -216,11 +177,3 @@ class Weigher:
     def _check_finite(self, finite: np.ndarray, window: Tokens, rows: np.ndarray) -> None:
         if not finite.all():
             raise NotFiniteError(window.start + int(rows[np.argmin(finite)]))
-
-
-def _moved(loaded: Loaded, device: torch.device) -> Loaded:
-    if vocabulary := loaded.vocabulary:
-        bias = vocabulary.bias
-        vocabulary = Vocabulary(vocabulary.matrix.to(device), None if bias is None else bias.to(device))
-    projection = loaded.projection and loaded.projection.to(device)
-    return loaded._replace(model=loaded.model.to(device).eval(), vocabulary=vocabulary, projection=projection)

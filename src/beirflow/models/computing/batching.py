@@ -8,6 +8,9 @@ import numpy as np
 
 from beirflow.core.errors import ModelError
 
+UNLIMITED = 10**9
+"""Tokens: more than any model reads. transformers writes larger numbers where there is no limit."""
+
 
 class Tokens(NamedTuple):
     """Token ids of n consecutive texts."""

@@ -15,16 +15,10 @@ def in_words(tokens: int, system: str | None = None) -> Iterator[None]:
     """
     try:
         yield
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError, AssertionError, NotImplementedError) as error:
-        raise _failed(tokens, system, error) from error
-    except RuntimeError as error:
-        if is_of_the_device(error) or is_out_of_memory(error):
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError, AssertionError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and (is_of_the_device(error) or is_out_of_memory(error)):
             raise
-        raise _failed(tokens, system, error) from error
-
-
-def _failed(tokens: int, system: str | None, error: Exception) -> ModelError:
-    reason = str(error).strip().partition("\n")[0]
-    problem = f"the model fails on texts of up to {tokens} tokens ({type(error).__name__}: {reason})"
-    where = f"system {system}: " if system else ""
-    return ModelError(f"{where}{problem}; look at its config.json, or lower max_length")
+        reason = str(error).strip().partition("\n")[0]
+        problem = f"the model fails on texts of up to {tokens} tokens ({type(error).__name__}: {reason})"
+        where = f"system {system}: " if system else ""
+        raise ModelError(f"{where}{problem}; look at its config.json, or lower max_length") from error

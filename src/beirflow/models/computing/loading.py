@@ -1,10 +1,12 @@
 """Tokenizers and models of transformers from a folder: none of its code runs, no hub is asked, only tensors are read."""
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 import transformers
@@ -13,11 +15,10 @@ from transformers.utils import logging as transformers_logging
 
 from beirflow.core.errors import ModelError
 from beirflow.models.computing.folder_tokenizer import LOCAL as LOCAL
-from beirflow.models.computing.folder_tokenizer import tokenizer_of
 from beirflow.models.computing.refused_code import refuse_code, refuse_old_transformers
 from beirflow.run.devices import compute_exactly
 
-Loaded = TypeVar("Loaded")
+NOTHING = "(?!)"  # a pattern that matches nothing
 
 
 def import_ahead() -> None:
@@ -27,11 +28,6 @@ def import_ahead() -> None:
     import_module("torch.fx.experimental.symbolic_shapes")
     # It is made once for all types of models.
     import_module("transformers.conversion_mapping").get_checkpoint_conversion_mapping("bert")
-
-
-def load_tokenizer(folder: Path) -> Any:
-    """Load the tokenizer of a folder."""
-    return tokenizer_of(folder)
 
 
 def load_model(kind: Any, folder: Path, weights: str, dtype: torch.dtype, **options: Any) -> tuple[Any, dict[str, Any]]:
@@ -62,8 +58,9 @@ def read_tensors(path: Path) -> dict[str, torch.Tensor]:
     return load_file(path) if path.suffix == ".safetensors" else torch.load(path, map_location="cpu", weights_only=True)
 
 
-def load_quietly(load: Callable[[], Loaded], folder: Path) -> Loaded:
-    """Call a function that imports and loads a model, without bars and warnings; ModelError for whatever it raises.
+@contextmanager
+def loading_from(folder: Path) -> Iterator[None]:
+    """Load the model of a folder in the block, without bars and warnings; ModelError for whatever is raised.
 
     Nothing is loaded of a folder for which transformers would run code.
     """
@@ -75,21 +72,35 @@ def load_quietly(load: Callable[[], Loaded], folder: Path) -> Loaded:
     compute_exactly()
     try:
         _make_masks_without_waiting()
-        return load()
+        yield
     except ModelError:
         raise
     except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
         # Those of torch continue with advice that does not apply here.
-        problem = f"the model in {folder} cannot be loaded ({type(error).__name__}: {str(error).strip().partition(chr(10))[0]})"
+        said = str(error).strip().replace(":\n\t", ": ").partition("\n")[0]
+        problem = f"the model in {folder} cannot be loaded ({type(error).__name__}: {said})"
         todo = "beirflow runs no code from model folders and reads only tensors; save the model again with save_pretrained"
         raise ModelError(f"{problem}; {todo}") from error
 
 
-def check_weights(path: Path, missing: Iterable[str], unused: Iterable[str]) -> None:
-    """Refuse weights that are missing, which would be random, or that no part of a model uses."""
-    for names, says in ((missing, "no weights for"), (unused, "weights that the model does not use:")):
-        if wrong := sorted(names):
-            raise ModelError(f"{path} has {says} {some(wrong)}; it is another model")
+def load_whole(
+    kind: Any, folder: Path, weights: str, dtype: torch.dtype, *, may_lack: str = NOTHING, may_have: str = NOTHING
+) -> Any:
+    """Load the model of a folder, ready to compute; refuse weights as :func:`check_weights` does."""
+    model, report = load_model(kind, folder, weights, dtype)
+    check_weights(folder / weights, report["missing_keys"], report["unexpected_keys"], may_lack=may_lack, may_have=may_have)
+    return model.eval()
+
+
+def check_weights(
+    path: Path, missing: Iterable[str], unused: Iterable[str], *, may_lack: str = NOTHING, may_have: str = NOTHING
+) -> None:
+    """Refuse weights that are missing, which would be random, or that no part of a model uses; patterns name exceptions."""
+    lacks = (missing, may_lack, "no weights for", "these would be random")
+    has = (unused, may_have, "weights that the model does not use:", "it is another model, or not saved whole")
+    for names, but, says, problem in (lacks, has):
+        if wrong := sorted(name for name in names if not re.search(but, name)):
+            raise ModelError(f"{path} has {says} {some(wrong)}; {problem}")
 
 
 def some(names: list[str]) -> str:

@@ -2,31 +2,13 @@
 
 import platform
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 import transformers
 
 from beirflow.core.records import ASSUMED
 from beirflow.run.devices import driver_version
-
-
-class CountingModel(Protocol):
-    """A loaded model that turns texts into something, with its counts."""
-
-    @property
-    def tokens(self) -> int | None:
-        """Tokens read so far, padding not counted; None if unknown."""
-
-    @property
-    def truncated(self) -> int | None:
-        """Texts that were as long as the maximum, so probably cut; None if unknown."""
-
-    def made(self) -> dict[str, Any]:
-        """Return precision, device, versions and assumptions that its results are made with, for the record."""
-
-    def computation(self) -> dict[str, Any]:
-        """Return what decides the last bits of its results besides versions, for the record; empty if unknown."""
 
 
 def made_with(device: torch.device, assumed: Sequence[str] = ()) -> dict[str, Any]:

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.core.errors import ModelError
+from beirflow.models.computing.batching import UNLIMITED as UNLIMITED
 from beirflow.models.computing.packed_attention import first_position
 from beirflow.models.computing.padding_check import PROBE_TEXT
 
 logger = logging.getLogger(__name__)
-
-UNLIMITED = 10**9
-"""Tokens: more than any model reads. transformers writes larger numbers where there is no limit."""
 
 
 def readable_tokens(model: Any) -> int:

@@ -92,12 +92,7 @@ def packed_attention(
     if scaling not in (None, natural):
         query = query * (scaling / natural)
     seen = Seen(bool(getattr(module, "is_causal", False)), named.get("sliding_window"))
-    attended = (
-        _attend_on_cuda(query, key, value, bounds, max(lengths), seen)
-        if query.is_cuda
-        else _attend_in_turn(query, key, value, lengths, seen)
-    )
-    return attended[None], None
+    return attend(query, key, value, bounds, max(lengths), seen)[None], None
 
 
 class Seen(NamedTuple):
@@ -107,7 +102,7 @@ class Seen(NamedTuple):
     window: int | None  # so many before it, itself included, and behind it; None for all
 
 
-def _attend_on_cuda(
+def attend(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bounds: torch.Tensor, longest: int, seen: Seen
 ) -> torch.Tensor:
     """Call the kernel of torch.nn.attention.varlen directly: its module would first import torch's compiler, for seconds.
@@ -127,16 +122,3 @@ def _attend_on_cuda(
 def has_argument(operator: Any, name: str) -> bool:
     """Test whether an operator of torch has an argument in this version."""
     return any(argument.name == name for argument in operator._schema.arguments)
-
-
-def _attend_in_turn(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, lengths: list[int], seen: Seen) -> torch.Tensor:
-    """Attend text by text where there is no such kernel: slow, for tests of the packing."""
-    parts = zip(*(torch.split(states.transpose(0, 1), lengths, dim=1) for states in (query, key, value)), strict=True)
-    texts = []
-    for one, other, third in parts:
-        places = torch.arange(one.shape[1])
-        distance = places[:, None] - places  # from a token to an earlier one, which it may see
-        mask = distance.abs() < (len(places) if seen.window is None else seen.window)
-        mask &= distance >= 0 if seen.causal else True
-        texts.append(torch.nn.functional.scaled_dot_product_attention(one, other, third, attn_mask=mask, enable_gqa=True))
-    return torch.cat(texts, dim=1).transpose(0, 1)

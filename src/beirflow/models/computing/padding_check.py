@@ -12,6 +12,7 @@ import torch
 
 from beirflow.core.errors import ModelError
 from beirflow.models.computing.batching import Tokens
+from beirflow.models.computing.failing import in_words
 
 PROBE_TEXT = "a b c d e f g h i"
 ADDED = 12  # tokens by which the longest text of the batch exceeds the probe, as far as the model reads them
@@ -37,8 +38,9 @@ def changed_by_padding(compute: Compute, ids: Sequence[int], longest: int | None
     # Three lengths: in the batch, two of the texts are padded by different numbers of tokens.
     longer = (ids * (1 + ADDED))[: len(ids) + ADDED][:longest]
     texts = [ids, ids[: -(-len(ids) // 2)], longer]
-    alone = np.concatenate([_on_host(compute(Tokens.of(0, [text]))) for text in texts])
-    together = _on_host(compute(Tokens.of(0, texts)))
+    with in_words(len(longer)):
+        alone = np.concatenate([_on_host(compute(Tokens.of(0, [text]))) for text in texts])
+        together = _on_host(compute(Tokens.of(0, texts)))
     return float(np.linalg.norm(together - alone)) / max(float(np.linalg.norm(alone)), 1e-30)
 
 

@@ -31,13 +31,13 @@ def refuse_code(path: Path) -> None:
     A value such as ``org/name`` of ``attn_implementation``, of its private forms, or of any key with the name of a kernel, names
     code on a hub; ``flash_attention_2`` does so where its package is missing. Raises ModelError.
     """
-    for key, value in _pairs(read_optional(path)):
+    for key, value in pairs_in(read_optional(path)):
         if key == "auto_map" and value:
             raise ModelError(
                 f"{path} has auto_map: the model needs its own code, which beirflow does not run. If the class that"
                 " transformers has for it computes the same, say so with a copy of the folder without auto_map"
             )
-        texts = [text for _, text in _pairs({key: value}) if isinstance(text, str)]
+        texts = [text for _, text in pairs_in({key: value}) if isinstance(text, str)]
         of_kernels = re.fullmatch("_?(attn|experts)_implementation(_internal)?", key)
         if strange := [text for text in texts if "/" in text and ("kernel" in key or "_implementation" in key)]:
             raise ModelError(f"{path} has {key} {strange[0]!r}, code that transformers would fetch and run; remove {key}")
@@ -52,13 +52,13 @@ def refuse_code(path: Path) -> None:
             raise ModelError(f"{path} has tokenizer_class {value!r}, which is no tokenizer of transformers; correct it")
 
 
-def _pairs(held: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+def pairs_in(held: Any, key: str = "") -> Iterator[tuple[str, Any]]:
     """Yield every key with its value in a JSON value, at any depth; members of a list have the key of the list."""
     if isinstance(held, dict):
         for name, value in held.items():
             yield str(name), value
-            yield from _pairs(value, str(name))
+            yield from pairs_in(value, str(name))
     elif isinstance(held, list):
         for value in held:
             yield key, value
-            yield from _pairs(value, key)
+            yield from pairs_in(value, key)

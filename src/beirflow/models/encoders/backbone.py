@@ -14,9 +14,11 @@ from tokenizers.normalizers import Sequence as Normalizers
 from beirflow.core.errors import ModelError
 from beirflow.models.card import Step
 from beirflow.models.card_modules import LATE, MODEL_CONFIG, family_of_class
-from beirflow.models.computing.loading import LOCAL, load_model, load_quietly, load_tokenizer, some
+from beirflow.models.computing.folder_tokenizer import tokenizer_of
+from beirflow.models.computing.loading import LOCAL, load_model, loading_from, some
 from beirflow.models.computing.model_limits import UNLIMITED, check_length, known_tokens, readable_tokens, refuse_token_types
 from beirflow.models.computing.padding_check import PROBE_TEXT, Compute, check_padding
+from beirflow.models.computing.token_reader import TokenReader
 from beirflow.models.model_json import read_object
 
 logger = logging.getLogger(__name__)
@@ -44,31 +46,51 @@ NOT_NEEDED = {"pooler", "lm_head", "decoder", "position_ids", "inv_freq", "origi
 """Parts of a model, whole components of the name of a weight, that a file has and the backbone does not: no vector needs them."""
 
 
+HEADS_WITHOUT_VECTORS = (
+    *("cls.", "classifier.", "classification_head.", "qa_outputs.", "score.", "head.dense.", "head.norm.", "predictions."),
+    *("vocab_transform.", "vocab_layer_norm.", "vocab_projector.", "lm_predictions.", "mask_predictions.", "mlm_head."),
+    *("discriminator_predictions.", "generator_predictions.", "generator_lm_head.", "vision_model.", "visual_projection."),
+    *("sop_classifier.", "logit_scale", "final_logits_bias", "pred_layer.", "embed_out."),
+)
+"""Prefixes of the weights of heads that transformers loads beside a model."""
+
+
 class Backbone:
     """A model of transformers and its tokenizer, with the settings of a step of the card.
 
     Of the modes of pooling, only ``pooler`` needs the model's own pooler; ``inserted`` tokens are added to every text after
-    tokenisation, and room is left for them. ``model`` is not yet on its device; ``max_length`` is the number of tokens after
-    which a text is cut, special ones included, None for no limit; ``vocabulary`` the number of tokens that the model knows,
-    ``padding`` the id to fill batches with, ``unused`` the names of weights that the model has no place for: those of a head.
-    Raises ModelError if the model cannot be loaded whole, or reads fewer tokens than are wanted.
+    tokenisation, and room is left for them; weights that begin with one of ``heads`` may be left over. ``model`` is not yet on
+    its device; ``max_length`` is the number of tokens after which a text is cut, special ones included, None for no limit;
+    ``vocabulary`` the number of tokens that the model knows, ``padding`` the id to fill batches with. Raises ModelError if the
+    model cannot be loaded whole, or reads fewer tokens than are wanted.
     """
 
     def __init__(
-        self, folder: Path, step: Step, weights: str, pooling: Sequence[str], dtype: torch.dtype, *, inserted: int = 0
+        self,
+        folder: Path,
+        step: Step,
+        weights: str,
+        pooling: Sequence[str],
+        dtype: torch.dtype,
+        *,
+        inserted: int = 0,
+        heads: tuple[str, ...] = HEADS_WITHOUT_VECTORS,
     ) -> None:
-        self._folder, self._weights, self._dtype, self._inserted = folder, weights, dtype, inserted
-        self.tokenizer, self.model, report = load_quietly(self._load, folder)
-        self._check_weights(report, pooling)
-        self._check_pooler(pooling, step)
+        self._folder, self._path, self._dtype, self._inserted = folder, folder / weights, dtype, inserted
+        self._pooling, self._step, self._heads = pooling, step, heads
+        with loading_from(folder):
+            config, kind = self._architecture()
+            self.tokenizer = tokenizer_of(folder)
+            self.model = self._load(config, kind)
         self.features = getattr(self.model, "get_text_features", None) if step.settings["output"] == "vector" else None
         self.max_length = self._longest(step.settings["max_length"])
         self.vocabulary = known_tokens(self.model)
         self.padding = self.tokenizer.pad_token_id or 0
-        # Only tokenizers in Rust have one; those in Python are called as they are.
-        self._fast = getattr(self.tokenizer, "backend_tokenizer", None)
         refuse_token_types(self.tokenizer, self.model, folder)
-        self._prepare_tokenizer(step.settings["lower_case"])
+        self._reader = TokenReader(self.tokenizer)
+        if step.settings["lower_case"]:
+            self._lower_case()
+        self._cut()
 
     def _architecture(self) -> tuple[Any, Any]:
         """Return the configuration of the model, and the class that takes it."""
@@ -115,37 +137,28 @@ class Backbone:
                 f" {config.model_type}: it would rotate by {used}. Write rope_parameters with rope_theta instead"
             )
 
-    def _load(self) -> tuple[Any, Any, dict[str, Any]]:
-        """Return tokenizer, model, and the report on its weights."""
+    def _load(self, config: Any, kind: Any) -> Any:
+        """Load the model; refuse weights that leave a part of it at random, and a model that leaves a part of them out."""
         import transformers
 
-        config, kind = self._architecture()
         self._check_architecture((config.architectures or [""])[0], set(transformers.__all__))
-        tokenizer = load_tokenizer(self._folder)
-        return tokenizer, *load_model(kind, self._folder, self._weights, self._dtype, config=config)
-
-    def _check_weights(self, report: dict[str, Any], pooling: Sequence[str]) -> None:
-        """Refuse weights that leave a part of the model at random, and a model that leaves a part of them out."""
-        path = self._folder / self._weights
-        needed = sorted(name for name in report["missing_keys"] if "pooler" in pooling or "pooler" not in name.split("."))
-        if needed:
-            raise ModelError(f"{path} has no weights for {some(needed)}; these would be random")
+        model, report = load_model(kind, self._folder, self._path.name, self._dtype, config=config)
+        with_pooler = "pooler" in self._pooling
+        if needed := sorted(name for name in report["missing_keys"] if with_pooler or "pooler" not in name.split(".")):
+            raise ModelError(f"{self._path} has no weights for {some(needed)}; these would be random")
         if mismatched := sorted(str(name) for name in report.get("mismatched_keys", ())):
-            raise ModelError(f"{path} has weights of other shapes than config.json says: {some(mismatched)}")
-        self.unused = unused = sorted(name for name in report["unexpected_keys"] if not NOT_NEEDED & {*name.split(".")})
-        # A weight below a part that the model has is one that it should use; others may be those of a head.
-        parts = {name for name, _ in self.model.named_children()} | {self.model.base_model_prefix}
-        if inside := [name for name in unused if name.partition(".")[0] in parts]:
-            raise ModelError(
-                f"{path} has weights that the model of config.json does not use: {some(inside)}; they do not belong together"
-            )
+            raise ModelError(f"{self._path} has weights of other shapes than config.json says: {some(mismatched)}")
+        unused = sorted(name for name in report["unexpected_keys"] if not NOT_NEEDED & {*name.split(".")})
+        # A projection, a norm or attention behind the model may be applied by its own code, which transformers does not know.
+        if strange := [name for name in unused if not name.startswith(self._heads)]:
+            problem = "weights that the model of config.json does not use, and that are of no head known to give no vectors"
+            todo = "if they change vectors, name a class of your own in 'encoder', else save the model without them"
+            raise ModelError(f"{self._path} has {problem}: {some(strange)}; {todo}")
         if unused:
-            logger.info("%s has weights of a head, which give no vectors and are left out: %s", path, some(unused))
-
-    def _check_pooler(self, pooling: Sequence[str], step: Step) -> None:
-        """Refuse pooling by a pooler that the model lacks."""
-        if "pooler" in pooling and step.settings["output"] == "tokens" and getattr(self.model, "pooler", None) is None:
+            logger.info("%s has weights of a head, which give no vectors and are left out: %s", self._path, some(unused))
+        if with_pooler and self._step.settings["output"] == "tokens" and getattr(model, "pooler", None) is None:
             raise ModelError(f"pooling is 'pooler', but the model in {self._folder} has none; use mean or cls")
+        return model
 
     def check_padding(self, compute: Compute) -> None:
         """Refuse a model that gives a text other vectors, computed from token ids, in a batch with longer ones."""
@@ -163,50 +176,34 @@ class Backbone:
         check_length(self.model, longest)
         return longest if longest < UNLIMITED else None
 
-    def _prepare_tokenizer(self, lower_case: bool) -> None:
-        """Set no padding, the length, and lower case where sentence-transformers wants it from a tokenizer that keeps case."""
-        if self._fast is None:
-            if lower_case and not getattr(self.tokenizer, "do_lower_case", False):
-                self._lower_case_in_python()
-            return
-        self._fast.no_padding()
-        if self.max_length is None:
-            self._fast.no_truncation()
-        else:
-            self._fast.enable_truncation(self.max_length - self._inserted, direction=self.tokenizer.truncation_side)
-        if lower_case:
-            before = self._fast.normalizer
+    def _lower_case(self) -> None:
+        """Set lower case, which sentence-transformers wants from a tokenizer that keeps case."""
+        if fast := self._reader.fast:
+            before = fast.normalizer
             # A Sequence can be indexed and iterated, which its types do not say.
             parts: list[Any] = [] if before is None else list(before) if isinstance(before, Normalizers) else [before]  # type: ignore[call-overload]
             if not any(isinstance(part, Lowercase) for part in parts):
-                self._fast.normalizer = Normalizers([Lowercase(), *parts])
+                fast.normalizer = Normalizers([Lowercase(), *parts])
+        elif not getattr(self.tokenizer, "do_lower_case", False):
+            try:
+                self.tokenizer.do_lower_case = True
+            except AttributeError as error:  # some take it from their own configuration only
+                raise ModelError(
+                    f"{self._folder}: the configuration of its Transformer has do_lower_case, which its tokenizer does not take;"
+                    " set do_lower_case in tokenizer_config.json instead"
+                ) from error
 
-    def _lower_case_in_python(self) -> None:
-        """Set lower case in a tokenizer in Python; some take it from their own configuration only."""
-        try:
-            self.tokenizer.do_lower_case = True
-        except AttributeError as error:
-            raise ModelError(
-                f"{self._folder}: the configuration of its Transformer has do_lower_case, which its tokenizer does not take; set"
-                " do_lower_case in tokenizer_config.json instead"
-            ) from error
+    def _cut(self) -> None:
+        self._reader.cut(None if self.max_length is None else self.max_length - self._inserted)
 
     def shorten(self, max_length: int) -> None:
         """Cut texts after at most ``max_length`` tokens, special tokens included."""
-        if self.max_length is None or self.max_length > max_length:
-            self.max_length = max_length
-            if self._fast is not None:
-                self._fast.enable_truncation(max_length - self._inserted, direction=self.tokenizer.truncation_side)
+        self.max_length = min(max_length, self.max_length or max_length)
+        self._cut()
 
     def token_ids(self, texts: list[str]) -> Iterator[list[int]]:
         """Yield the token ids of each text, special tokens included."""
-        if self._fast is None:
-            cut = {} if self.max_length is None else {"truncation": True, "max_length": self.max_length - self._inserted}
-            yield from self.tokenizer(texts, **cut)["input_ids"]
-            return
-        # What the tokenizer would do, without the masks and offsets that it makes besides the ids: those take most of the time.
-        for encoding in self._fast.encode_batch_fast(texts):
-            yield encoding.ids
+        return self._reader.ids(texts)
 
     def prompt_length(self, prompt: str) -> int:
         """Count the tokens of a prompt, without a special token at its end, as sentence-transformers does."""

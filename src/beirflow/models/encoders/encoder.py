@@ -1,41 +1,63 @@
 """Encoders: texts in, one float32 vector per text out."""
 
 import logging
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import cycle, islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
 
-from beirflow.core.background import map_ahead
 from beirflow.core.errors import ModelError, model_errors_of
 from beirflow.core.progress import Progress
 from beirflow.data.document_text import Kind
-from beirflow.models.card import with_settings
+from beirflow.models.card import Step, check_open, with_settings
 from beirflow.models.card_files import read_card
-from beirflow.models.computing.arrival import Arrival, NotFiniteError, finish_behind, send
-from beirflow.models.computing.batching import Tokens
-from beirflow.models.computing.made import CountingModel
-from beirflow.models.computing.token_budget import TokenBudget
-from beirflow.models.encoders.tower import Tower
-from beirflow.models.settings import EncoderSettings
-from beirflow.run.devices import choose_device, choose_precision
+from beirflow.models.computing.arrival import Arrival, NotFiniteError, send
+from beirflow.models.computing.batching import Tokens, pad
+from beirflow.models.computing.failing import in_words
+from beirflow.models.computing.folder_tokenizer import assumed_tokens
+from beirflow.models.computing.model_limits import UNLIMITED
+from beirflow.models.computing.packed_attention import can_pack, pack, positions
+from beirflow.models.computing.pooling import pool, pool_packed
+from beirflow.models.computing.text_model import TextModel
+from beirflow.models.encoders.backbone import Backbone
+from beirflow.models.encoders.head import load_head
+from beirflow.models.encoders.onnx_backbone import OnnxBackbone
+from beirflow.models.encoders.word_vectors import WordVectors
+from beirflow.models.settings import ONNX, EncoderSettings
+from beirflow.run.devices import compute_exactly
 
 logger = logging.getLogger(__name__)
 
-WINDOW_TEXTS = 4096  # texts that are tokenised together and sorted by length before they are batched
-TOKENIZER_THREADS = 2  # the tokenizer itself uses all cores; a second window is tokenised while the ids of the first are copied
+PROBE_TOKENS = 12
+PACKED_TOLERANCE = 16.0
+"""Largest difference of a packed text's vector from a padded one's, over its length, in units of the precision's rounding; causal
+attention changes far more."""
 
 
-class Encoder(CountingModel, Protocol):
+class Encoder(Protocol):
     """Anything that turns texts into vectors."""
 
     @property
     def dim(self) -> int:
         """Dimensions of a vector."""
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens read so far, padding not counted; None if unknown."""
+
+    @property
+    def truncated(self) -> int | None:
+        """Texts that were as long as the maximum, so probably cut; None if unknown."""
+
+    def made(self) -> dict[str, Any]:
+        """Return precision, device, versions and assumptions that the vectors are made with, for the record."""
+
+    def computation(self) -> dict[str, Any]:
+        """Return what decides the last bits of the vectors besides versions, for the record; empty if unknown."""
 
     def described(self) -> dict[str, Any]:
         """Describe the way from a text to its vector, for the record."""
@@ -47,57 +69,124 @@ class Encoder(CountingModel, Protocol):
         """Encode n texts in order: index of the first text of a window, and float32 of shape (texts, dim)."""
 
 
-class TransformersEncoder:
+class TransformersEncoder(TextModel):
     """An encoder computed by torch: a model of transformers or a table of word vectors, pooling, and further modules.
 
-    Other threads tokenise the next windows of texts while the device computes, and finished vectors are copied off the device
-    while it computes the next. Inside a window, texts are sorted by token count and batched up to a budget of tokens; they are
-    packed end to end on CUDA in half precision, and padded to the longest of the batch elsewhere. A text without tokens has zeros
-    in place of its pooled tokens: an empty text, where the tokenizer adds no special tokens.
+    Texts are packed end to end on CUDA in half precision, where that gives the vectors of padded ones, and padded to the longest
+    of their batch elsewhere. A text without tokens has zeros in place of its pooled tokens: an empty text, where the tokenizer
+    adds no special tokens.
 
     The settings of the system override the files of the model; of a system with two models, the folder is that for the kind of
-    text. Device, precision and budget are as in :class:`~beirflow.run.hardware.ModelHardware`. Raises ModelError if the model
+    text. ``backbone`` reads tokens, and ``model`` is the same as a module of torch, on the device. Raises ModelError if the model
     cannot be loaded, is not understood, or does not fit the settings.
     """
 
-    def __init__(
-        self,
-        system: EncoderSettings,
-        folder: Path,
-        *,
-        device: str,
-        precision: str,
-        token_budget: int | str,
-        kind: Kind = "documents",
-    ) -> None:
-        self.system = system
-        self.device = choose_device(device)
-        self.budget = TokenBudget.of(f"system {system.name}", self.device, token_budget)
-        self.tokens = self.truncated = 0
+    window: ClassVar = 4096
+    threads: ClassVar = 2  # the tokenizer uses all cores; a second window is tokenised while the ids of the first are copied
+
+    def __init__(self, system: EncoderSettings, folder: Path, *, kind: Kind = "documents", **on: Any) -> None:
+        super().__init__(system.name, **on)
         self._kind = kind
-        dtype, auto = choose_precision(precision, self.device), precision == "auto"
         with model_errors_of(self.budget.owner):
             self.card = with_settings(read_card(folder), system)
-            open_keys = {"pooling", "query_prefix" if kind == "queries" else "document_prefix"} & set(self.card.open)
-            if problem := replace(self.card, open={key: self.card.open[key] for key in sorted(open_keys)}).problem():
-                raise ModelError(problem)
-            self.tower = Tower(folder, self.card.steps[kind], system.weights, self.device, dtype, auto=auto)
-            self.budget.packed = self.tower.packed
-            self.dim = self.card.dimensions or self.tower.dim
-            if self.dim > self.tower.dim:
-                raise ModelError(f"dimensions is {self.dim}, but a vector of this model has {self.tower.dim}")
+            needed = ("pooling", "query_prefix" if kind == "queries" else "document_prefix")
+            check_open({key: self.card.open[key] for key in needed if key in self.card.open})
+            self._load(folder, self.card.steps[kind], system.weights, auto=on["precision"] == "auto")
+            if self.card.dimensions and self.card.dimensions > self._dim:
+                raise ModelError(f"dimensions is {self.card.dimensions}, but a vector of this model has {self._dim}")
+
+    def _load(self, folder: Path, steps: Sequence[Step], weights: str, *, auto: bool) -> None:
+        """Load the modules of one kind of text; ``auto`` is whether the precision is the default and not configured."""
+        compute_exactly()
+        first, *others = steps
+        pooling = next((step.settings for step in others if step.kind == "pooling"), {})
+        self._modes: list[str] = pooling.get("modes", ["pooler" if first.settings["output"] == "vector" else "mean"])
+        self._include_prompt: bool = pooling.get("include_prompt", True)
+        here = folder / first.folder
+        self.backbone: Backbone | WordVectors
+        if first.kind == "transformer" and weights.endswith(ONNX):
+            told = {"include_prompt": self._include_prompt, "device": self.device}
+            self.backbone = OnnxBackbone(here, steps, weights, self._modes, **told)
+            self._modes, self.dtype = self.backbone.modes, torch.float32  # modules after the graph are computed in float32
+        elif first.kind == "transformer":
+            self.backbone = Backbone(here, first, weights, self._modes, self.dtype)
+        else:
+            self.dtype = torch.float32 if auto else self.dtype  # a mean of vectors, which nothing makes faster
+            self.backbone = WordVectors(here, first, weights, self.dtype)
+        self.model: Any = self.backbone.model.to(self.device).eval()
+        self._head = load_head(folder, others, weights).to(self.device)
+        self.packed = False  # the checks below compare padded texts
+        self._fallback: dict[str, str] = {}
+        if isinstance(self.backbone, Backbone):  # a table looks every word up by itself
+            self.assumed = assumed_tokens(self.name, self.backbone.tokenizer)
+            self.backbone.check_padding(lambda texts: self._vectors(texts, 0, np.arange(len(texts.lengths))))
+        if can_pack(self.model, self.device, self.dtype):
+            self.packed = self.budget.packed = self._pack()
+            self._fallback = {} if self.packed else {"attention": "padded"}
+        with torch.inference_mode():
+            self._pooled_dim = self._pooled(Tokens.of(0, [self._probe()[:1]]), 0, np.arange(1)).shape[1]
+            self._dim = self._nothing().shape[1]
+
+    def _probe(self) -> list[int]:
+        """Return some tokens that are no padding."""
+        return [token for token in range(min(self.backbone.vocabulary, PROBE_TOKENS)) if token != self.backbone.padding]
+
+    @torch.inference_mode()
+    def _pack(self) -> bool:
+        """Switch the model to packed texts, unless two short ones then have other vectors than padded.
+
+        A configuration may ask for attention that packing does not do; a CPU, which pads, would have other vectors than a GPU.
+        """
+        # Longer than a window of attention, where the model has one.
+        window = getattr(self.model.config, "sliding_window", None) or 0
+        longest = min(self.max_length or UNLIMITED, PROBE_TOKENS + window)
+        ids = list(islice(cycle(self._probe()), longest))
+        # Two lengths, so that a text that attends beyond its end changes the other.
+        texts, rows = Tokens.of(0, [ids[: -(-len(ids) // 2)], ids]), np.arange(2)
+        padded = self._compute_padded(texts, 0, rows)
+        before = pack(self.model)
+        try:
+            packed = self._compute_packed(texts, 0, rows)
+        except (torch.AcceleratorError, torch.OutOfMemoryError):
+            raise
+        except (RuntimeError, TypeError, ValueError) as error:  # of the kernel, which versions of torch call differently
+            problem = f"texts cannot be packed ({str(error).strip().partition(chr(10))[0]})"
+        else:
+            difference = float(((packed - padded).norm(dim=1) / padded.norm(dim=1)).max())
+            if difference <= PACKED_TOLERANCE * torch.finfo(self.dtype).eps:
+                return True
+            problem = f"packed texts have other vectors than padded ones, by a share of {difference:.2g}"
+        self.model.set_attn_implementation(before)
+        logger.warning("%s; texts are padded", problem)
+        return False
+
+    @property
+    def dim(self) -> int:
+        """Dimensions of a vector."""
+        return self.card.dimensions or self._dim
+
+    @property
+    def max_length(self) -> int | None:
+        """Tokens after which a text is cut, special ones included; None for no limit."""
+        return self.backbone.max_length
 
     def made(self) -> dict[str, Any]:
         """Return precision, device, versions and assumptions that the vectors are made with, for the record."""
-        return self.tower.made(self.system.name)
+        of_graph = self.backbone.made() if isinstance(self.backbone, OnnxBackbone) else {}
+        return {**super().made(), **of_graph, **self._fallback}
 
     def computation(self) -> dict[str, Any]:
-        """Return batches, threads and processor, for the record."""
-        return self.budget.computation(self.tower.threads)
+        """Return batches, threads, of a graph those with which it was opened, and processor, for the record."""
+        return self.budget.computation(getattr(self.backbone, "threads", None))
 
-    def batch_of(self, texts: Sequence[str], kind: Kind, row: int) -> np.ndarray:
-        """Return the rows, ascending, of all texts that are encoded in one batch with one of them."""
-        return self.budget.batch_of(self._tokenize(texts, self.card.prompts[kind], row - row % WINDOW_TEXTS), row)
+    def described(self) -> dict[str, Any]:
+        """Describe the way from a text to its vector, for the record."""
+        return self.card.of_kind(self._kind) | {"max_length": self.max_length}
+
+    def left_out(self, kind: Kind) -> int:
+        """Return the tokens at the beginning of each text that are not pooled: those of a prompt that the model excludes."""
+        prompt = self.card.prompts[kind]
+        return 0 if self._include_prompt or not prompt else self.backbone.prompt_length(prompt)
 
     def encode_queries(self, texts: Sequence[str]) -> np.ndarray:
         """Encode n queries, float32 of shape (n, dim), in the order of the texts."""
@@ -107,33 +196,19 @@ class TransformersEncoder:
         """Encode n documents, float32 of shape (n, dim); fastest when texts of similar length are neighbours."""
         return self._whole(texts, "documents")
 
-    def described(self) -> dict[str, Any]:
-        """Describe the way from a text to its vector, for the record."""
-        return self.card.of_kind(self._kind) | {"max_length": self.tower.max_length}
-
     def _whole(self, texts: Sequence[str], kind: Kind) -> np.ndarray:
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         for start, window in self.windows(texts, kind):
             vectors[start : start + len(window)] = window
         return vectors
 
-    def windows(self, texts: Sequence[str], kind: Kind) -> Iterator[tuple[int, np.ndarray]]:
-        """Encode texts a window at a time, so that vectors can be written while the next are computed.
-
-        Yields the index of the first text of a window, and the window's vectors, float32 of shape (texts, dim). Raises
-        NotFiniteError for a vector that is not finite.
-        """
-        tokenize = partial(self._tokenize, texts, self.card.prompts[kind])
-        left_out = self.tower.left_out(self.card.prompts[kind])
-        with Progress(f"encode with {self.system.name}", len(texts), kind, "tokens") as progress:
-            windows = map_ahead(tokenize, range(0, len(texts), WINDOW_TEXTS), TOKENIZER_THREADS)
-            yield from finish_behind(
-                partial(_arrived, window.start, Arrival(self._encode_window(window, progress, left_out))) for window in windows
-            )
+    def batch_of(self, texts: Sequence[str], kind: Kind, row: int) -> np.ndarray:
+        """Return the rows, ascending, of all texts that are encoded in one batch with one of them."""
+        return self.budget.batch_of(self._tokenize(texts, kind, self.first_of_window(row)), row)
 
     def tokens_of(self, texts: Sequence[str], kind: Kind) -> Tokens:
         """Return the token ids of all texts, with the prompt of their kind, for :meth:`vectors_of`."""
-        windows = [self._tokenize(texts, self.card.prompts[kind], start) for start in range(0, len(texts), WINDOW_TEXTS)]
+        windows = [self._tokenize(texts, kind, start) for start in range(0, len(texts), self.window)]
         ids, lengths = ([getattr(window, name) for window in windows] for name in ("ids", "lengths"))
         return Tokens(0, np.concatenate(ids), np.concatenate(lengths))
 
@@ -142,38 +217,67 @@ class TransformersEncoder:
 
         Returns float32 of shape (rows, dim) on the device.
         """
-        return self.tower.vectors(texts, rows, self.tower.left_out(self.card.prompts[kind]))[:, : self.dim].float()
+        with in_words(int(texts.lengths[rows].max())):
+            return self._vectors(texts, self.left_out(kind), rows).float()
 
-    def _tokenize(self, texts: Sequence[str], prefix: str, start: int) -> Tokens:
-        backbone = self.tower.backbone
-        ids = backbone.token_ids([prefix + text for text in texts[start : start + WINDOW_TEXTS]])
-        return Tokens.of(start, ids).check(backbone.vocabulary, self.budget.owner)
+    def windows(self, texts: Sequence[str], kind: Kind) -> Iterator[tuple[int, np.ndarray]]:
+        """Encode texts a window at a time, so that vectors can be written while the next are computed.
+
+        Yields the index of the first text of a window, and its vectors, float32 of shape (texts, dim), in the order of the texts.
+        Raises ModelError for tokens that the model does not know, NotFiniteError for a vector that is not finite.
+        """
+        begin = partial(self._begin, self.left_out(kind))
+        return self.read_and_compute("encode", len(texts), kind, partial(self._tokenize, texts, kind), begin)
+
+    def _tokenize(self, texts: Sequence[str], kind: Kind, start: int) -> Tokens:
+        prompt = self.card.prompts[kind]
+        ids = self.backbone.token_ids([prompt + text for text in texts[start : start + self.window]])
+        return Tokens.of(start, ids).check(self.backbone.vocabulary, self.budget.owner)
 
     @torch.inference_mode()
-    def _encode_window(self, window: Tokens, progress: Progress, left_out: int) -> torch.Tensor:
-        """Encode a window: float32 of shape (texts, dim) on the device; on CUDA it may still be computed."""
-        if self.tower.max_length is not None:
-            self.truncated += int((window.lengths >= self.tower.max_length).sum())
+    def _begin(self, left_out: int, window: Tokens, progress: Progress) -> Callable[[], tuple[int, np.ndarray]]:
+        """Encode a window, float32 of shape (texts, dim) on the device, which on CUDA may still compute it."""
+        if self.max_length is not None:
+            self.truncated += int((window.lengths >= self.max_length).sum())
         vectors = torch.empty((len(window.lengths), self.dim), device=self.device)
-        with_tokens, without = np.flatnonzero(window.lengths), np.flatnonzero(window.lengths == 0)
-        if len(without):
-            nothing = self.tower.finish(torch.zeros((1, self.tower.pooled_dim), device=self.device))[:, : self.dim]
+        if len(without := np.flatnonzero(window.lengths == 0)):
+            nothing = self._nothing()[:, : self.dim]
             vectors.index_copy_(0, send(without, self.device), nothing.expand(len(without), -1))
-        progress.advance(len(without))
-        forward = partial(self._forward, window, left_out)
-        for batch in self.budget.batches(window.lengths[with_tokens]):
-            rows = with_tokens[batch]
-            computed = torch.cat([*self.budget.compute(forward, window.lengths, rows)])
-            vectors.index_copy_(0, send(rows, self.device), computed)
-            tokens = int(window.lengths[rows].sum())
-            self.tokens += tokens
-            progress.advance(len(rows), tokens)
-        return vectors
+        for rows, parts in self.batches(window, partial(self._vectors, window, left_out), progress):
+            vectors.index_copy_(0, send(rows, self.device), torch.cat(parts))
+        return partial(_arrived, window.start, Arrival(vectors))
 
-    def _forward(self, window: Tokens, left_out: int, rows: np.ndarray) -> torch.Tensor:
-        """Encode one batch, float32 of shape (rows, dim)."""
-        with model_errors_of(self.budget.owner):
-            return self.tower.vectors(window, rows, left_out)[:, : self.dim]
+    def _nothing(self) -> torch.Tensor:
+        """Return the vector of a text without tokens, all dimensions of it, of shape (1, dim)."""
+        nothing: torch.Tensor = self._head(torch.zeros((1, self._pooled_dim), device=self.device))
+        return nothing
+
+    def _vectors(self, texts: Tokens, left_out: int, rows: np.ndarray) -> torch.Tensor:
+        """Encode the texts in ``rows``, none without tokens, in one batch: float32 of shape (rows, dim) on the device.
+
+        ``left_out`` tokens at the beginning of each are not pooled. What follows the pooling is computed in float32.
+        """
+        finished: torch.Tensor = self._head(self._pooled(texts, left_out, rows))
+        return finished[:, : self.card.dimensions]
+
+    def _pooled(self, texts: Tokens, left_out: int, rows: np.ndarray) -> torch.Tensor:
+        return (self._compute_packed if self.packed else self._compute_padded)(texts, left_out, rows)
+
+    def _compute_padded(self, texts: Tokens, left_out: int, rows: np.ndarray) -> torch.Tensor:
+        ids, mask = (send(array, self.device) for array in pad(texts, rows, self.backbone.padding))
+        return pool(self._modes, self.backbone(ids, mask), mask, left_out)
+
+    def _compute_packed(self, texts: Tokens, left_out: int, rows: np.ndarray) -> torch.Tensor:
+        ids, places = texts.select(rows)
+        lengths = texts.lengths[rows]
+        bounds = send(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32), self.device)
+        output = self.model(
+            input_ids=send(ids, self.device)[None],
+            position_ids=send(positions(self.model, ids, places), self.device)[None],
+            bounds=bounds,
+            lengths=lengths.tolist(),
+        )
+        return pool_packed(self._modes, output, bounds, getattr(self.model, "pooler", None), left_out)
 
 
 def _arrived(start: int, arrival: Arrival) -> tuple[int, np.ndarray]:

@@ -12,7 +12,6 @@ from torch import nn
 
 from beirflow.core.errors import ModelError
 from beirflow.models.card import Step
-from beirflow.models.computing.loading import load_tokenizer
 from beirflow.models.computing.padding_check import PROBE_TEXT, Compute, changed_by_padding
 from beirflow.models.encoders.backbone import Backbone
 from beirflow.models.onnx_file import read_onnx
@@ -59,34 +58,26 @@ class OnnxBackbone(Backbone):
         self.threads = torch.get_num_threads()
         session = _session(self._path, device)
         output, rank = _choose_output(self._path, session.get_outputs(), modes, others)
+        self._provider, self._output = session.get_providers()[0], output
         self.modes = ["pooler"] if rank == 2 else modes
         if rank == 2 and not include_prompt:
             raise ModelError(f"{self._path} pools its tokens itself, and the model wants those of the prompt left out")
         super().__init__(folder, first, weights, self.modes, torch.float32)
         # Until here a model of the same shape without weights has said how many tokens there are, and how long texts may be.
         width = getattr(self.model.config.get_text_config(), "hidden_size", None) if rank == 3 else None
-        self.model = _Graph(self._path, session, output, rank, width)
+        self.model, self.features = _Graph(self._path, session, output, rank, width), None
 
-    def _load(self) -> tuple[Any, Any, dict[str, Any]]:
-        """Return the tokenizer, and a model of the same shape without weights, which the graph holds."""
-        import transformers
-
-        config, kind = self._architecture()
-        tokenizer = load_tokenizer(self._folder)
+    def _load(self, config: Any, kind: Any) -> Any:
+        """Return a model of the same shape without weights, which the graph holds."""
         with torch.device("meta"):
-            shape = kind.from_config(config) if kind is transformers.AutoModel else kind(config)
-        return tokenizer, shape, {"missing_keys": (), "unexpected_keys": ()}
-
-    def _check_pooler(self, pooling: Sequence[str], step: Step) -> None:
-        """Check nothing: the outputs of the graph already show whether it has a pooler."""
-
-    def __call__(self, ids: torch.Tensor, mask: torch.Tensor) -> Any:
-        """Return the graph's output for a padded batch, ids and mask of shape (batch, tokens)."""
-        return self.model(ids, mask)
+            return kind.from_config(config) if hasattr(kind, "from_config") else kind(config)
 
     def made(self) -> dict[str, str]:
-        """Return the library and device that compute the graph, for a record."""
-        return {"precision": self.precision, **self.model.made()}
+        """Return precision, library, provider and output, for a record."""
+        import onnxruntime
+
+        versions = {"onnxruntime": onnxruntime.__version__, "provider": self._provider, "graph_output": self._output}
+        return {"precision": self.precision, **versions}
 
     def check_padding(self, compute: Compute) -> None:
         """Refuse a graph that reads padding as text: its exporter saw no padding and left the mask out."""
@@ -110,9 +101,10 @@ class _Graph(nn.Module):
         self._path, self._session, self._output, self._rank, self._width = path, session, output, rank, width
         self._inputs = _known_inputs(path, session.get_inputs())
 
-    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> Any:
-        """Compute the graph, as :meth:`OnnxBackbone.__call__`."""
-        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": torch.zeros_like(ids)}
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> Any:
+        """Return the graph's output for a padded batch, ids and mask of shape (batch, tokens)."""
+        ids = input_ids
+        given = {"input_ids": ids, "attention_mask": attention_mask, "token_type_ids": torch.zeros_like(ids)}
         feed = {name: given[name].cpu().numpy().astype(kind) for name, kind in self._inputs.items()}
         try:
             [output] = self._session.run([self._output], feed)
@@ -127,13 +119,6 @@ class _Graph(nn.Module):
             )
         vectors = torch.from_numpy(output).to(ids.device)
         return SimpleNamespace(**{"last_hidden_state" if self._rank == 3 else "pooler_output": vectors})
-
-    def made(self) -> dict[str, str]:
-        """Return versions, provider and output, for a record."""
-        import onnxruntime
-
-        provider = self._session.get_providers()[0]
-        return {"onnxruntime": onnxruntime.__version__, "provider": provider, "graph_output": self._output}
 
 
 def _session(path: Path, device: torch.device) -> Any:
@@ -150,8 +135,6 @@ def _session(path: Path, device: torch.device) -> Any:
     absent = (
         f"{path}: the device is a GPU, but this onnxruntime does not compute on one; install onnxruntime-gpu, or set device: cpu"
     )
-    if wanted not in onnxruntime.get_available_providers():
-        raise ModelError(absent)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
     # Errors only: warnings about the graph would fill the log.

@@ -7,7 +7,7 @@ import numpy as np
 from beirflow.data.document_text import Kind
 from beirflow.data.sources.query_lists import texts_of
 from beirflow.models.computing.arrival import NotFiniteError
-from beirflow.models.encoders.encoder import WINDOW_TEXTS, Encoder
+from beirflow.models.encoders.encoder import Encoder, TransformersEncoder
 
 
 def windows_of(encoder: Encoder, texts: Sequence[str], kind: Kind) -> Iterator[tuple[int, np.ndarray]]:
@@ -20,8 +20,8 @@ def windows_of(encoder: Encoder, texts: Sequence[str], kind: Kind) -> Iterator[t
     if all(len(each) == 1 for each in lists):
         yield from encoder.windows(texts, kind)
         return
-    for start in range(0, len(lists), WINDOW_TEXTS):
-        yield start, _means(encoder, lists[start : start + WINDOW_TEXTS], kind, start)
+    for start in range(0, len(lists), TransformersEncoder.window):
+        yield start, _means(encoder, lists[start : start + TransformersEncoder.window], kind, start)
 
 
 def _means(encoder: Encoder, lists: Sequence[Sequence[str]], kind: Kind, start: int) -> np.ndarray:

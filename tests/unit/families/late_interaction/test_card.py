@@ -36,27 +36,38 @@ def pylate(once: Path, tmp_path: Path) -> Path:
 
 def test_a_colbert_says_its_lengths_and_markers_or_has_to_be_told(colbert: Path) -> None:
     card = read_token_card(colbert)
-    assert (card.queries.marker, card.documents.marker) == ("[unused0]", "[unused1]")
-    assert card.queries.expansion is not None
-    assert (card.queries.max_length, card.queries.expansion.length, card.documents.max_length) == (12, 12, 20)
-    assert (card.queries.skipped, card.documents.skipped) == ((), PUNCTUATION)
-    assert [step.kind for step in card.documents.steps] == ["transformer", "dense", "normalize"]
-    assert card.problem() is None
+    assert (card.readings["queries"].marker, card.readings["documents"].marker) == ("[unused0]", "[unused1]")
+    assert card.readings["queries"].expansion is not None
+    assert (
+        card.readings["queries"].max_length,
+        card.readings["queries"].expansion.length,
+        card.readings["documents"].max_length,
+    ) == (12, 12, 20)
+    assert (card.readings["queries"].skipped, card.readings["documents"].skipped) == ((), PUNCTUATION)
+    assert [step.kind for step in card.readings["documents"].steps] == ["transformer", "dense", "normalize"]
+    assert card.open == {}
     (colbert / "artifact.metadata").unlink()
     card = read_token_card(colbert)
-    assert card.queries.max_length == 32
-    assert "has no doc_maxlen" in str(card.problem())
-    assert str(card.problem()).endswith("Set document_length for this system, as in the model's paper")
+    assert card.readings["queries"].max_length == 32
+    assert "has no doc_maxlen" in card.open["document_length"]
 
 
 def test_pylate_says_its_lengths_and_markers(pylate: Path) -> None:
     card = read_token_card(pylate)
-    assert (card.queries.max_length, card.documents.max_length, card.documents.marker) == (12, 20, "[unused1]")
-    assert [step.kind for step in card.queries.steps] == ["transformer", "dense", "dense", "normalize"]
-    assert card.documents.skipped == PUNCTUATION
+    assert (card.readings["queries"].max_length, card.readings["documents"].max_length, card.readings["documents"].marker) == (
+        12,
+        20,
+        "[unused1]",
+    )
+    assert [step.kind for step in card.readings["queries"].steps] == ["transformer", "dense", "dense", "normalize"]
+    assert card.readings["documents"].skipped == PUNCTUATION
     change_json(pylate / LIBRARY, query_length=None, do_query_expansion=None, skiplist_words=["a"], document_length=None)
     card = read_token_card(pylate)
-    assert (card.queries.max_length, card.documents.max_length, card.documents.skipped) == (32, 19, ("a",))
+    assert (card.readings["queries"].max_length, card.readings["documents"].max_length, card.readings["documents"].skipped) == (
+        32,
+        19,
+        ("a",),
+    )
 
 
 @pytest.mark.parametrize(
@@ -124,7 +135,7 @@ def test_a_mask_whose_configuration_is_missing_is_refused_and_an_empty_one_hides
         read_token_card(pylate)
     (pylate / "3_Mask").mkdir()
     (pylate / "3_Mask/config.json").write_text("{}")
-    assert read_token_card(pylate).documents.skipped == ()
+    assert read_token_card(pylate).readings["documents"].skipped == ()
 
 
 @pytest.mark.parametrize(

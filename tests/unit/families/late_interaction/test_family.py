@@ -37,8 +37,6 @@ def test_lengths_of_queries_are_those_of_the_dataset(folder: Path) -> None:
         ({"pooling": "mean"}, "custom.systems.mine.pooling: found 'pooling'"),
         ({"query_length": 1}, "custom.systems.mine.query_length: found 1"),
         ({"query_lengths": {"scifact": "long"}}, "custom.systems.mine.query_lengths.scifact: found 'long'"),
-        ({"document_length": 65}, "mine.document_length: found 65; the model reads at most 64 tokens; lower it"),
-        ({"query_lengths": {"nq": 65}}, "mine.query_lengths.nq: found 65; the model reads at most 64 tokens; lower it"),
         ({"model": "/nowhere"}, "custom.systems.mine.model: found '/nowhere'; nothing is there"),
         ({"weights": "model.onnx"}, "custom.systems.mine.weights: found 'model.onnx'"),
         ({"family": "dense"}, "a system of family late-interaction takes such models"),

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 from transformers import AutoConfig, AutoModelForSequenceClassification, BartConfig, BartForSequenceClassification
 
 from beirflow.core.errors import ModelError
-from beirflow.families.rerank.scorers import pair_scorer as module
+from beirflow.families.rerank.scorers.pair_scorer import PairScorer
 from beirflow.models.model_places import model_folder
 from beirflow.models.settings import ModelSettings
 from listening import short_of_memory
@@ -55,7 +55,7 @@ def test_batches_and_windows_change_no_more_than_rounding(
     expected = (usual := loaded(tiny_cross)).scores(PAIRS)
     assert 0 < usual.truncated < len(PAIRS)
     assert usual.tokens <= usual.max_length * len(PAIRS)
-    monkeypatch.setattr(module, "WINDOW_PAIRS", window)
+    monkeypatch.setattr(PairScorer, "window", window)
     model = loaded(tiny_cross, budget=budget)
     np.testing.assert_allclose(model.scores(PAIRS), expected, **ROUNDING)
     assert model.truncated == usual.truncated
@@ -101,17 +101,17 @@ def test_a_list_of_modules_without_their_type_is_refused_where_the_library_does_
     change_json(tmp_path / "model" / LIBRARY, model_type=None)
     expected = by_sentence_transformers(plain, PAIRS)
     np.testing.assert_allclose(by_sentence_transformers(tmp_path / "model", PAIRS), expected, **ROUNDING)
-    says = "has no model_type, so .* for no CrossEncoder and does not read max_seq_length and the default prompt"
+    says = "has no model_type, so sentence-transformers 6 takes it for a SentenceTransformer, no CrossEncoder"
     with pytest.raises(ModelError, match=f"system crossed: .*{says}"):
         loaded(tmp_path / "model")
     (tmp_path / "model" / LIBRARY).unlink()
-    with pytest.raises(ModelError, match=r"does not read max_seq_length\. Fetch"):
+    with pytest.raises(ModelError, match=r"no CrossEncoder. Or, if it is one, fetch"):
         loaded(tmp_path / "model")
     change_json(tmp_path / "model/sentence_bert_config.json", max_seq_length=None)
     check_scores(tmp_path / "model", PAIRS)
     folder = save_pooled(tmp_path / "pooled")
     change_json(folder / LIBRARY, model_type="SentenceTransformer")
-    with pytest.raises(ModelError, match=r"has the model_type SentenceTransformer, so .* not read the modules behind the model"):
+    with pytest.raises(ModelError, match="this is a SentenceTransformer, no CrossEncoder"):
         loaded(folder)
 
 

@@ -16,7 +16,7 @@ from beirflow.families.late_interaction.settings import LateSettings
 from beirflow.families.late_interaction.vectors import TokenVectors
 from beirflow.families.rerank.scorers.dense_pairs import DensePairs
 from beirflow.families.rerank.scorers.late_pairs import LatePairs
-from beirflow.models.encoders import encoder as encoder_module
+from beirflow.models.encoders.encoder import TransformersEncoder
 from beirflow.models.encoders.load import load_encoder
 from beirflow.ranking.ranking import Cut, byte_order
 from tiny_colbert import save_colbert
@@ -80,8 +80,8 @@ def test_windows_change_no_more_than_rounding_and_some_pairs_are_those_of_all(
 ) -> None:
     some = PAIRS[3::7]
     every = [DensePairs(dense(tiny_bert), **ON).scores(PAIRS), LatePairs(LateSettings("mine", str(colbert)), **ON).scores(PAIRS)]
-    monkeypatch.setattr(encoder_module, "WINDOW_TEXTS", 4)
-    monkeypatch.setattr("beirflow.families.late_interaction.encoder.WINDOW_TEXTS", 4)
+    for encoder in (TransformersEncoder, TokenEncoder):
+        monkeypatch.setattr(encoder, "window", 4)
     np.testing.assert_allclose(DensePairs(dense(tiny_bert), **ON).scores(some), every[0][3::7], rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(LatePairs(LateSettings("mine", str(colbert)), **ON).scores(some), every[1][3::7], rtol=1e-3)
     assert DensePairs(dense(tiny_bert), **ON).scores([]).shape == (0,)
@@ -89,8 +89,8 @@ def test_windows_change_no_more_than_rounding_and_some_pairs_are_those_of_all(
 
 def test_a_vector_that_is_not_finite_is_named(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = DensePairs(dense(tiny_bert), **ON)
-    tower = model._encoders["queries"].tower  # type: ignore[attr-defined]
-    finish = tower.finish
-    monkeypatch.setattr(tower, "finish", lambda pooled: finish(pooled) * float("nan"))
+    encoder = model._encoders["queries"]
+    pooled = encoder._pooled  # type: ignore[attr-defined]
+    monkeypatch.setattr(encoder, "_pooled", lambda *batch: pooled(*batch) * float("nan"))
     with pytest.raises(ModelError, match=r"system mine: the vector of .*, one of the queries, holds infinity or not-a-number"):
         model.scores(PAIRS[:1])

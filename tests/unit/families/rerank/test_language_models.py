@@ -15,7 +15,6 @@ from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokeni
 from beirflow.core.errors import ModelError
 from beirflow.extensions.expansions.loading import load_model
 from beirflow.families.expansions.settings import Expansion
-from beirflow.families.rerank.scorers import pair_scorer
 from beirflow.families.rerank.scorers.pair_scorer import PairScorer
 from beirflow.families.rerank.scorers.prompts import INSTRUCTION, MONO_T5
 from beirflow.models.model_layout import TOKENIZER_FILES
@@ -100,7 +99,7 @@ def test_batches_and_windows_change_no_more_than_rounding(monot5: Path, qwen3: P
         expected = asked(folder).scores(PAIRS)
         np.testing.assert_allclose(asked(folder, "float32", 200).scores(PAIRS), expected, **ROUNDING)
         with monkeypatch.context() as patch:
-            patch.setattr(pair_scorer, "WINDOW_PAIRS", 7)
+            patch.setattr(PairScorer, "window", 7)
             np.testing.assert_allclose(asked(folder, "float32", 900).scores(PAIRS), expected, **ROUNDING)
 
 

@@ -14,6 +14,9 @@ HUB = {"model": "owner/name", "revision": "0" * 40}
 UNICOIL = {"family": "sparse", "head": "unicoil", **HUB}
 
 
+COMMIT = "1" * 40
+
+
 def loaded(entry: dict[str, Any], **more: Any) -> Any:
     return load_experiment({"systems": ["mine"], "datasets": ["scifact"], "custom": {"systems": {"mine": entry, **more}}})
 
@@ -39,6 +42,20 @@ def loaded(entry: dict[str, Any], **more: Any) -> Any:
 def test_what_means_nothing_is_refused(entry: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         loaded({**UNICOIL, **entry})
+
+
+@pytest.mark.parametrize(
+    ("entry", "says"),
+    [
+        ({"model": "x/y"}, "mine.model: found 'x/y'; .* needs 'revision'"),
+        ({**HUB, "query_model": "x/y"}, "mine.query_model: found 'x/y'; .* needs 'query_revision'"),
+        ({**HUB, "query_model": "x/y", "query_revision": COMMIT, "queries": "tokens"}, "mine.query_model: .*remove the key"),
+        ({**HUB, "query_model": "x/y", "query_revision": COMMIT, "head": "sparta"}, "mine.query_model: .*remove the key"),
+    ],
+)
+def test_a_model_that_cannot_be_used_is_named(entry: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        loaded({"family": "sparse", **entry})
 
 
 def test_a_model_that_writes_no_queries_is_refused(tmp_path: Path) -> None:

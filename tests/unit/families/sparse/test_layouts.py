@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from beirflow.core.errors import ModelError
-from beirflow.families.sparse.layouts import files_of, read_parts
+from beirflow.families.sparse.layouts import read_parts
 from beirflow.families.sparse.settings import SparseSettings
+from beirflow.models.model_files import model_files
 
 MODULES = "sentence_transformers.sparse_encoder.modules."
 
@@ -55,7 +56,7 @@ ROUTED: dict[str, Any] = {
 
 
 def read(folder: Path, **settings: Any) -> Any:
-    return read_parts(SparseSettings("s", model="m", **settings), folder, None)
+    return read_parts(SparseSettings("s", model=str(folder), **settings))
 
 
 def test_routes_may_name_the_folder_itself(tmp_path: Path) -> None:
@@ -63,7 +64,7 @@ def test_routes_may_name_the_folder_itself(tmp_path: Path) -> None:
     parts = read(tmp_path)
     assert (parts.documents.kind, parts.documents.folder) == ("splade", tmp_path)
     assert (parts.queries.kind, parts.queries.weights) == ("table", (tmp_path / "query_0_Static/idf.json",))
-    names = {path.relative_to(tmp_path).as_posix() for path in files_of(tmp_path, parts)}
+    names = {path.relative_to(tmp_path).as_posix() for path in model_files(SparseSettings("s", model=str(tmp_path)))}
     assert names == set(ROUTED)
 
 
@@ -121,7 +122,7 @@ def test_what_is_not_understood_is_refused(tmp_path: Path, changes: dict[str, An
     write(tmp_path, changes)
     with pytest.raises(ModelError, match=says) as caught:
         read(tmp_path)
-    assert str(caught.value).startswith("system s: ")
+    assert str(caught.value).startswith("system s")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from beirflow.core.digests import file_digest
 from beirflow.core.errors import BeirflowError, ModelError
 from beirflow.core.layout import EXPANSION, EXPANSION_RECORD, RUN_RECORD, TERM_WEIGHTS_RECORD
 from beirflow.families.expansions.settings import WrittenQueries
-from beirflow.families.sparse import weigher as weigher_module
 from beirflow.families.sparse.files import Rows
 from beirflow.families.sparse.layouts import read_parts
 from beirflow.families.sparse.settings import SparseSettings
@@ -70,7 +69,7 @@ def settings_of(unicoil: Path, **more: Any) -> SparseSettings:
 
 
 def weigher_of(settings: SparseSettings, budget: int | str = "auto") -> Weigher:
-    part = read_parts(settings, Path(settings.model), None).documents
+    part = read_parts(settings).documents
     return Weigher("u", part, device="cpu", precision="float32", token_budget=budget)
 
 
@@ -87,7 +86,7 @@ def test_the_weights_are_those_of_text_and_new_tokens(
         weights = torch.relu(logits)
         for token, weight in zip(ids[1:], weights[1:].tolist(), strict=True):
             expected[row, token] = max(expected[row, token], weight)
-    monkeypatch.setattr(weigher_module, "WINDOW_TEXTS", 3 if token_budget == 1 else 1024)
+    monkeypatch.setattr(Weigher, "window", 3 if token_budget == 1 else 1024)
     weigher = weigher_of(settings_of(unicoil), token_budget)
     texts, added = map(list, zip(*PAIRS, strict=True))
     found = spread(Rows.together(list(weigher.windows(texts, "documents", added))))

@@ -44,7 +44,7 @@ def settings(model: Path, request: pytest.FixtureRequest) -> SparseSettings:
 
 def plainly(settings: SparseSettings, k: int) -> list[Row]:
     """Weigh every text by itself, score every pair, cut as the system breaks ties, and rank as runs are."""
-    parts = read_parts(settings, Path(settings.model), None)
+    parts = read_parts(settings)
 
     def weights(texts: list[str], kind: str) -> np.ndarray:
         weigher = Weigher("s", parts.of(kind), device="cpu", precision="float32", token_budget=1)
@@ -190,7 +190,7 @@ def test_queries_may_have_a_model_of_their_own_with_the_same_vocabulary(tmp_path
     settings = SparseSettings("s", model=str(model), query_model=str(own))
     made = SparseResults(tmp_path / "results", CORPUS, TEXTS)
     made.fetch(settings)
-    assert {"query_model/model.safetensors", "model.safetensors"} <= read_json(made.path(MODEL, system="s"))["files"].keys()
+    assert {"queries/model.safetensors", "model.safetensors"} <= read_json(made.path(MODEL, system="s"))["files"].keys()
     with_own = Path(made.make(settings)).read_bytes()
     alone = SparseResults(tmp_path / "alone", CORPUS, TEXTS)
     alone.fetch(SparseSettings("s", model=str(own)))

@@ -12,7 +12,6 @@ from safetensors.torch import load_file
 from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, DistilBertModel, FNetConfig, FNetForMaskedLM
 
 from beirflow.core.errors import ModelError
-from beirflow.families.sparse import weigher as weigher_module
 from beirflow.families.sparse.files import Rows
 from beirflow.families.sparse.layouts import read_parts
 from beirflow.families.sparse.settings import SparseSettings
@@ -29,7 +28,7 @@ CLS, SEP = 2, 3
 
 
 def weigher(folder: Path, kind: str = "documents", token_budget: int = 200, **settings: Any) -> Weigher:
-    part = read_parts(SparseSettings("s", model=str(folder), **settings), folder, None).of(kind)
+    part = read_parts(SparseSettings("s", model=str(folder), **settings)).of(kind)
     return Weigher("s", part, device="cpu", precision="float32", token_budget=token_budget)
 
 
@@ -264,7 +263,7 @@ def test_windows_batches_and_order_change_hardly_anything(tmp_path: Path, monkey
     expected = weighed(tmp_path, head=head)
     np.testing.assert_allclose(weighed(tmp_path, head=head, token_budget=1), expected, atol=TOLERANCE, rtol=TOLERANCE)
     np.testing.assert_allclose(weighed(tmp_path, texts=TEXTS[::-1], head=head)[::-1], expected, atol=TOLERANCE, rtol=TOLERANCE)
-    monkeypatch.setattr(weigher_module, "WINDOW_TEXTS", 2)
+    monkeypatch.setattr(Weigher, "window", 2)
     np.testing.assert_allclose(weighed(tmp_path, head=head), expected, atol=TOLERANCE, rtol=TOLERANCE)
 
 

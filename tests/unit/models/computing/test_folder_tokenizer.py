@@ -14,8 +14,8 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from transformers import AutoTokenizer
 
 from beirflow.core.errors import ModelError
-from beirflow.models.computing.folder_tokenizer import PROBE_PAIRS, PROBES, assumed_tokens, assumed_types
-from beirflow.models.computing.loading import load_quietly, load_tokenizer
+from beirflow.models.computing.folder_tokenizer import PROBE_PAIRS, PROBES, assumed_tokens, assumed_types, tokenizer_of
+from beirflow.models.computing.loading import loading_from
 
 TEXT = "Éggs ﬁn  a 2023 漢"
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "<s>", "</s>", "<unk>", "<pad>", "<mask>"]
@@ -276,7 +276,7 @@ def ids_of(fast: Tokenizer) -> list[list[int]]:
 @pytest.mark.parametrize("case", CASES)
 def test_tokens_are_those_of_the_file_and_the_flags(tmp_path, case):
     folder = save_case(tmp_path / "model", case)
-    tokenizer = load_tokenizer(folder)
+    tokenizer = tokenizer_of(folder)
     expected = CASES[case][4](Tokenizer.from_file(str(folder / "tokenizer.json")))
     assert ids_of(tokenizer.backend_tokenizer) == ids_of(expected)
     assert tokenizer(TEXT)["input_ids"] == OF_VERSION_4.get(case, expected.encode(TEXT).ids)
@@ -288,7 +288,7 @@ def test_every_folder_that_version_4_writes_is_compared_with_it():
 
 @pytest.mark.parametrize(("case", "differs"), [("bert", False), ("e5-mistral", True), ("roberta with word pieces", True)])
 def test_a_class_that_would_give_other_tokens_is_recorded(tmp_path, case, differs):
-    tokenizer = load_tokenizer(save_case(tmp_path / "model", case))
+    tokenizer = tokenizer_of(save_case(tmp_path / "model", case))
     assert [sentence.partition(":")[0] for sentence in assumed_tokens("mine", tokenizer)] == ["mine"] * differs
 
 
@@ -297,7 +297,7 @@ def test_limits_of_the_file_are_no_limits_and_names_and_lengths_are_kept(tmp_pat
     limited.enable_truncation(4)
     limited.enable_padding(length=16)
     flags = NAMED | {"model_max_length": 77, "padding_side": "left", "chat_template": "{{ messages }}"}
-    tokenizer = load_tokenizer(save(tmp_path / "model", limited, "BertTokenizer", "bert", flags))
+    tokenizer = tokenizer_of(save(tmp_path / "model", limited, "BertTokenizer", "bert", flags))
     assert tokenizer.backend_tokenizer.encode(TEXT).ids == word_pieces().encode(TEXT).ids
     kept = tokenizer.model_max_length, tokenizer.padding_side, tokenizer.chat_template, tokenizer.mask_token_id
     assert kept == (77, "left", "{{ messages }}", 4)
@@ -309,7 +309,7 @@ def test_tokens_that_a_configuration_adds_are_tokens(tmp_path):
     number = tokenizer.get_vocab_size()
     flags = NAMED | {"added_tokens_decoder": {str(number): added}}
     folder = save(tmp_path / "model", tokenizer, "BertTokenizer", "bert", flags)
-    assert load_tokenizer(folder)("eggs fin")["input_ids"] == [2, number, 3]
+    assert tokenizer_of(folder)("eggs fin")["input_ids"] == [2, number, 3]
 
 
 @pytest.mark.parametrize(
@@ -326,7 +326,7 @@ def test_tokens_that_a_configuration_adds_are_tokens(tmp_path):
 )
 def test_types_of_tokens_are_given_by_the_classes_of_version_4(tmp_path, named, flags, types):
     made = word_pieces() if named in ("BertTokenizer", "PreTrainedTokenizerFast", "RobertaTokenizer") else of_scores()
-    tokenizer = load_tokenizer(save(tmp_path / "model", made, named, "bert", NAMED | flags))
+    tokenizer = tokenizer_of(save(tmp_path / "model", made, named, "bert", NAMED | flags))
     given = tokenizer("a", "b").get("token_type_ids")
     assert given == (made.encode("a", "b").type_ids if types else None)
     assert assumed_types("mine", tokenizer) == []
@@ -347,7 +347,7 @@ def test_what_is_not_clear_is_refused(tmp_path, case, flags, says):
     made, named, kind, own, _ = CASES[case]
     folder = save(tmp_path / "model", made, named, kind, own | flags)
     with pytest.raises(ModelError, match=says):
-        load_tokenizer(folder)
+        tokenizer_of(folder)
 
 
 def test_a_missing_normaliser_that_version_5_adds_is_refused(tmp_path):
@@ -355,7 +355,7 @@ def test_a_missing_normaliser_that_version_5_adds_is_refused(tmp_path):
     made.normalizer = None
     folder = save(tmp_path / "model", made, "BertTokenizer", "bert", NAMED)
     with pytest.raises(ModelError, match="has no normalizer, and its class, BertTokenizer, has one"):
-        load_tokenizer(folder)
+        tokenizer_of(folder)
     assert AutoTokenizer.from_pretrained(folder).backend_tokenizer.normalizer is not None
 
 
@@ -375,17 +375,19 @@ def test_a_sentencepiece_model_alone_gives_its_own_tokens_and_the_ends_of_the_fl
     )
     (folder / "config.json").write_text('{"model_type": "mistral"}')
     pieces = sentencepiece.SentencePieceProcessor(model_file=str(folder / "tokenizer.model"))
-    tokenizer = load_tokenizer(folder)
+    tokenizer = tokenizer_of(folder)
     for text in (*texts[:5], "漢 é"):
         assert tokenizer(text)["input_ids"] == [1, *pieces.encode(text), 2]
 
 
 def test_loading_refuses_code_and_old_versions(tmp_path, monkeypatch):
     folder = save_case(tmp_path / "model", "bert")
-    assert load_quietly(lambda: load_tokenizer(folder), folder)("a")["input_ids"]
+    with loading_from(folder):
+        assert tokenizer_of(folder)("a")["input_ids"]
     (folder / "config.json").write_text(json.dumps({"model_type": "bert", "_attn_implementation_internal": "org/kernel"}))
-    with pytest.raises(ModelError, match="_attn_implementation_internal 'org/kernel', code that transformers would fetch"):
-        load_quietly(lambda: load_tokenizer(folder), folder)
+    said = "_attn_implementation_internal 'org/kernel', code that transformers would fetch"
+    with pytest.raises(ModelError, match=said), loading_from(folder):
+        pytest.fail("not reached")
     monkeypatch.setattr("transformers.__version__", "5.2.1")
-    with pytest.raises(ModelError, match=r"transformers 5.2.1 is installed.*at least 5.3 is needed"):
-        load_quietly(lambda: load_tokenizer(folder), folder)
+    with pytest.raises(ModelError, match=r"transformers 5.2.1 is installed.*at least 5.3 is needed"), loading_from(folder):
+        pytest.fail("not reached")

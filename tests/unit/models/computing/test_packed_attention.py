@@ -10,11 +10,11 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoModel
 
+from attend_in_turn import attend_in_turn
 from beirflow.models.computing import packed_attention as module
 from beirflow.models.computing.packed_attention import MODEL_TYPES, Seen, can_pack, has_argument, packed_attention
-from beirflow.models.encoders import tower as tower_module
+from beirflow.models.encoders import encoder as encoder_module
 from beirflow.models.encoders.encoder import TransformersEncoder
-from beirflow.models.encoders.tower import Tower
 from beirflow.models.settings import EncoderSettings
 from listening import short_of_memory
 from tiny_bert import ARCHITECTURES, DECODER, WORDS, save_model, save_tiny_bert
@@ -35,7 +35,8 @@ def encode(folder: Path, token_budget: int = 4096, **fields: Any) -> np.ndarray:
 @pytest.fixture
 def packable(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Let every model be packed from now on, if its vectors allow it."""
-    return lambda: monkeypatch.setattr(tower_module, "can_pack", lambda *_: True)
+    monkeypatch.setattr(module, "attend", attend_in_turn)
+    return lambda: monkeypatch.setattr(encoder_module, "can_pack", lambda *_: True)
 
 
 @pytest.mark.parametrize(("model_type", "sizes", "pooling"), ARCHITECTURES)
@@ -47,7 +48,7 @@ def test_packed_texts_have_the_vectors_of_padded_ones(
     packable()
     for token_budget in (1, 100, 4096) if model_type == "bert" else (100,):
         encoder = tiny_encoder(folder, token_budget, pooling=pooling)
-        assert encoder.tower.packed
+        assert encoder.packed
         np.testing.assert_allclose(encoder.encode_corpus(TEXTS), padded, atol=2e-5, rtol=0)
 
 
@@ -56,15 +57,14 @@ def test_each_model_that_is_packed_is_compared() -> None:
 
 
 def forget_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    attend = module._attend_in_turn
-    monkeypatch.setattr(module, "_attend_in_turn", lambda *args: attend(*args[:-1], args[-1]._replace(window=None)))
+    monkeypatch.setattr(module, "attend", lambda *args: attend_in_turn(*args[:-1], args[-1]._replace(window=None)))
 
 
 def refuse_an_argument(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: Any) -> None:
         raise RuntimeError("Unknown keyword argument 'num_splits'\nDeclaration: …")
 
-    monkeypatch.setattr(module, "_attend_in_turn", refused)
+    monkeypatch.setattr(module, "attend", refused)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_model_that_cannot_be_packed_is_padded_with_a_warning_and_a_record(
     assert "attention" not in usual.made()
     packable()
     encoder = tiny_encoder(folder, pooling=pooling)
-    assert not encoder.tower.packed
+    assert not encoder.packed
     assert encoder.made() == usual.made() | {"attention": "padded"}
     [warning] = [each for each in caplog.records if each.levelname == "WARNING"]
     assert problem in warning.getMessage()
@@ -102,7 +102,7 @@ def test_a_model_whose_packed_texts_have_the_same_vectors_is_packed(
 ) -> None:
     packable()
     encoder = tiny_encoder(tiny_bert, max_length=max_length)
-    assert encoder.tower.packed
+    assert encoder.packed
     assert "attention" not in encoder.made()
 
 
@@ -115,7 +115,7 @@ def test_a_text_that_spells_the_padding_out_is_packed_as_it_is_padded(
     texts = ["w1 [PAD] w2 w5 w3", "[PAD] w5 [PAD]", "w4", "w5"]
     padded = tiny_encoder(folder, max_length=50).encode_corpus(texts)
     packable()
-    monkeypatch.setattr(Tower, "_pack", lambda self: bool(module.pack(self.model)))
+    monkeypatch.setattr(TransformersEncoder, "_pack", lambda self: bool(module.pack(self.model)))
     np.testing.assert_allclose(tiny_encoder(folder, max_length=50).encode_corpus(texts), padded, atol=2e-5, rtol=0)
 
 
@@ -140,7 +140,7 @@ def test_a_text_is_computed_in_one_split_whatever_the_longest_if_torch_has_such_
 
     with Calls():
         for seen in (Seen(False, None), Seen(True, None), Seen(True, 4), Seen(False, 4)):
-            assert module._attend_on_cuda(states, states, states, bounds, 3, seen).shape == states.shape
+            assert module.attend(states, states, states, bounds, 3, seen).shape == states.shape
     assert all(args[3] is args[4] is bounds for args, _ in calls)
     assert [args[5:] for args, _ in calls] == [(3, 3, 0.0, causal, False) for causal in (False, True, True, False)]
     windows = [{}, {}, {"window_size_left": 3, "window_size_right": 0}, {"window_size_left": 3, "window_size_right": 3}]
@@ -153,11 +153,14 @@ def test_running_out_of_memory_packed_lowers_the_budget(
     folder = save_model("bert", tmp_path)
     expected = encode(folder)
     packable()
-    short_of_memory(monkeypatch, Tower, "_compute_packed", lambda _, window, rows, *__: window.lengths[rows].sum() > 100)
+    short_of_memory(
+        monkeypatch, TransformersEncoder, "_compute_packed", lambda _, window, __, rows: window.lengths[rows].sum() > 100
+    )
     np.testing.assert_allclose(encode(folder), expected, atol=2e-5, rtol=0)
 
 
-def test_attention_is_scaled_as_the_model_says() -> None:
+def test_attention_is_scaled_as_the_model_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "attend", attend_in_turn)
     query, key, value = torch.randn(3, 1, 2, 5, 8)
     bounds = torch.tensor([0, 3, 5], dtype=torch.int32)
     found, weights = packed_attention(torch.nn.Identity(), query, key, value, None, 0.3, bounds=bounds, lengths=[3, 2])

@@ -19,9 +19,7 @@ from beirflow.models.computing.arrival import NotFiniteError
 from beirflow.models.computing.batching import Tokens
 from beirflow.models.computing.pooling import pool
 from beirflow.models.encoders import encoder as encoder_module
-from beirflow.models.encoders import tower as tower_module
 from beirflow.models.encoders.encoder import TransformersEncoder
-from beirflow.models.encoders.tower import Tower
 from beirflow.models.settings import EncoderSettings
 from beirflow.run.devices import choose_device, choose_precision
 from listening import short_of_memory
@@ -125,7 +123,7 @@ def test_vectors_and_their_order_do_not_depend_on_the_budget(tiny_bert: Path, to
 
 
 def test_more_texts_than_a_window_keep_their_order(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoder_module, "WINDOW_TEXTS", 8)
+    monkeypatch.setattr(TransformersEncoder, "window", 8)
     encoder, expected = tiny_encoder(tiny_bert), reference(tiny_bert, TEXTS)
     for count in (7, 8, 9, 20):
         assert np.abs(encoder.encode_corpus(TEXTS[:count]) - expected[:count]).max() < 1e-5
@@ -137,7 +135,7 @@ def test_ids_are_those_that_the_tokenizer_gives(own_bert: Path, side: str) -> No
     change_json(own_bert / "tokenizer_config.json", truncation_side=side)
     plain = AutoTokenizer.from_pretrained(own_bert)
     expected = plain(TEXTS, truncation=True, max_length=7)["input_ids"]
-    assert [*tiny_encoder(own_bert, max_length=7).tower.backbone.token_ids(TEXTS)] == expected
+    assert [*tiny_encoder(own_bert, max_length=7).backbone.token_ids(TEXTS)] == expected
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("bfloat16", 2.0**-5), ("float16", 2.0**-8)])
@@ -170,7 +168,7 @@ def test_a_vector_that_is_not_finite_is_an_error_with_its_row(
     own_bert: Path, monkeypatch: pytest.MonkeyPatch, value: float, row: int
 ) -> None:
     change_weights(own_bert, having_row("embeddings.word_embeddings.weight", token_ids("w7")[1], value))
-    monkeypatch.setattr(encoder_module, "WINDOW_TEXTS", 8)
+    monkeypatch.setattr(TransformersEncoder, "window", 8)
     with pytest.raises(NotFiniteError) as caught:
         tiny_encoder(own_bert).encode_corpus([*TEXTS[:row], "w1 w7", *TEXTS[row:], "w7"])
     assert caught.value.row == row
@@ -179,10 +177,10 @@ def test_a_vector_that_is_not_finite_is_an_error_with_its_row(
 def limit_memory(tokens: int, monkeypatch: pytest.MonkeyPatch, error: type[Exception] = torch.OutOfMemoryError) -> None:
     """Let batches of more padded tokens fail as they do on a small device."""
 
-    def is_too_much(tower: Tower, window: Tokens, rows: np.ndarray, left_out: int) -> bool:
+    def is_too_much(_: TransformersEncoder, window: Tokens, left_out: int, rows: np.ndarray) -> bool:
         return len(rows) * window.lengths[rows].max() > tokens
 
-    short_of_memory(monkeypatch, Tower, "_compute_padded", is_too_much, error)
+    short_of_memory(monkeypatch, TransformersEncoder, "_compute_padded", is_too_much, error)
 
 
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError, RuntimeError])
@@ -203,7 +201,7 @@ def test_running_out_of_memory_lowers_the_budget_and_changes_nothing_else(
 
 
 def test_other_errors_of_the_model_are_not_taken_for_a_lack_of_memory(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tower_module, "pool", lambda *_: functional.linear(torch.ones(1, 2), torch.ones(1, 3)))
+    monkeypatch.setattr(encoder_module, "pool", lambda *_: functional.linear(torch.ones(1, 2), torch.ones(1, 3)))
     said = r"system tiny: the model fails on texts of up to \d+ tokens \(RuntimeError: .*cannot be"
     with pytest.raises(ModelError, match=said):
         tiny_encoder(tiny_bert).encode_corpus(TEXTS)
@@ -259,9 +257,9 @@ def test_a_text_without_tokens_has_a_vector_of_zeros(
     own_bert: Path, monkeypatch: pytest.MonkeyPatch, pooling: str, packed: bool, normalize: bool
 ) -> None:
     change_json(own_bert / "tokenizer.json", post_processor=None)
-    monkeypatch.setattr(tower_module, "can_pack", lambda *_: packed)
+    monkeypatch.setattr(encoder_module, "can_pack", lambda *_: packed)
     encoder = tiny_encoder(own_bert, pooling=pooling, normalize=normalize)
-    assert encoder.tower.packed is packed
+    assert encoder.packed is packed
     texts = ["w1 w2 w3", "", "w4", "  "]
     vectors = encoder.encode_corpus(texts)
     assert not vectors[[1, 3]].any()

@@ -104,7 +104,7 @@ def test_the_length_is_that_of_the_model_without_its_weights(tmp_path: Path) -> 
     change_json(folder / "tokenizer_config.json", model_max_length=10**30)
     (folder / "model.safetensors").unlink()
     encoder = load(folder, pooling="mean", weights=GRAPH)
-    assert encoder.tower.max_length == 69  # of 70 positions, one is the padding's
+    assert encoder.max_length == 69  # of 70 positions, one is the padding's
     assert encoder.encode_corpus([" ".join(WORDS[:100])]).shape == (1, DIM)
     with pytest.raises(ModelError, match="max_length is 70, but the model reads at most 69 tokens"):
         load(folder, pooling="mean", weights=GRAPH, max_length=70)

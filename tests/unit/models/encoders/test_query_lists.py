@@ -41,7 +41,7 @@ def vectors(texts: Sequence[str], kind: Kind = "queries") -> list[Any]:
 
 @pytest.mark.parametrize("window", [1, 2, 4096])
 def test_a_list_has_the_mean_of_its_vectors(window: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(query_lists, "WINDOW_TEXTS", window)
+    monkeypatch.setattr(query_lists.TransformersEncoder, "window", window)
     found = vectors(queries(["a", "abcd"], ["ab"], ["a", "b", "abc"], ["x", "x"]))
     assert found == [[2.5, 1], [2, 1], [np.float32(5 / 3), 1], [1, 1]]
 
@@ -56,7 +56,7 @@ def test_texts_alone_and_documents_are_encoded_as_they_are() -> None:
 
 def test_the_query_of_a_vector_that_is_not_finite_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     for window in (2, 4096):
-        monkeypatch.setattr(query_lists, "WINDOW_TEXTS", window)
+        monkeypatch.setattr(query_lists.TransformersEncoder, "window", window)
         with pytest.raises(NotFiniteError) as caught:
             vectors(queries(["a", "b"], ["c"], ["d", "e"], ["f", "bad", "g"], ["h"]))
         assert caught.value.row == 3

@@ -16,9 +16,10 @@ from beirflow.models.card_modules import READERS, dense_step, module_config, ref
 from beirflow.models.computing.arrival import send
 from beirflow.models.computing.batching import pad
 from beirflow.models.computing.folder_tokenizer import assumed_types
+from beirflow.models.computing.loading import NOTHING
 from beirflow.models.computing.pooling import pool
 from beirflow.models.encoders.head import load_head
-from beirflow.models.model_json import MODULES, below
+from beirflow.models.model_json import MODULES
 
 OPPOSITES = {"relevant": "irrelevant", "entailment": "contradiction", "positive": "negative", "related": "unrelated"}
 OPPOSITES |= {"true": "false", "yes": "no", "1": "0"}
@@ -76,7 +77,7 @@ class CrossEncoder(PairScorer):
     """Family whose backbones the model has, as sentence-transformers saves them."""
 
     takes_prompt = True
-    left_over = re.compile(r"(^|\.)(pooler|cls\.(predictions|seq_relationship)|lm_head|vocab_(transform|layer_norm|projector))\.")
+    left_over = r"(^|\.)(pooler|cls\.(predictions|seq_relationship)|lm_head|vocab_(transform|layer_norm|projector))\."
 
     def _check_folder(self) -> None:
         """Refuse unsupported settings of sentence-transformers, which reads its own file only beside modules.json."""
@@ -85,11 +86,7 @@ class CrossEncoder(PairScorer):
         self._said_length: int | None = None  # of the file that sentence-transformers reads
         if not (self.folder / MODULES).is_file():
             return
-        said = transformer_step(self.folder, "", "documents", self.backbone).settings
-        if said["lower_case"]:
-            todo = "its tokenizer must do that instead"
-            raise ModelError(f"{self.folder}: the configuration of its Transformer has do_lower_case; {todo}")
-        self._said_length = said["max_length"]
+        self._said_length = transformer_step(self.folder, "", "documents", self.backbone).settings["max_length"]
 
     def _longest(self) -> int:
         return self._length(self._said_length, self.tokenizer.model_max_length)
@@ -112,10 +109,7 @@ class CrossEncoder(PairScorer):
         self._types = "token_type_ids" in self.tokenizer.model_input_names and bool(types)
         if self._types:
             self.assumed += assumed_types(self.system.name, self.tokenizer)
-        self._fast = getattr(self.tokenizer, "backend_tokenizer", None)
-        if self._fast:
-            self._fast.no_padding()
-            self._fast.enable_truncation(self.max_length, strategy="longest_first", direction=self.tokenizer.truncation_side)
+        self.reader.cut(self.max_length)
 
     def _relevant_label(self) -> int:
         """Return the number of the label whose logit counts for a pair; the other's, if there is one, counts against it."""
@@ -152,15 +146,8 @@ class CrossEncoder(PairScorer):
 
     def _read(self, pairs: Sequence[Pair]) -> tuple[list[list[int]], list[list[int]] | None]:
         """Tokenise pairs, with the prompt before each query."""
-        pairs = [(self._prompt + query, document) for query, document in pairs]
-        if self._fast is None:
-            queries, documents = ([pair[side] for pair in pairs] for side in (0, 1))
-            encoded = self.tokenizer(queries, documents, truncation="longest_first", max_length=self.max_length)
-            ids, types = encoded["input_ids"], encoded.get("token_type_ids", [])
-        else:
-            encodings = self._fast.encode_batch_fast(pairs)
-            ids, types = [each.ids for each in encodings], [each.type_ids for each in encodings]
-        return ids, types if self._types else None
+        encodings = list(self.reader.encodings([(self._prompt + query, document) for query, document in pairs]))
+        return [each.ids for each in encodings], [each.type_ids for each in encodings] if self._types else None
 
     def _compute(self, window: TokenPairs, rows: np.ndarray) -> torch.Tensor:
         ids, mask = pad(window.ids, rows, self._padding)
@@ -179,7 +166,7 @@ class PooledCrossEncoder(CrossEncoder):
 
     loader = "AutoModel"
     own_modules = ("Pooling", "Dense")
-    backbone = "dense"
+    backbone = "pooled rerank"
 
     def _check_folder(self) -> None:
         super()._check_folder()
@@ -188,8 +175,8 @@ class PooledCrossEncoder(CrossEncoder):
         if self._prompt and not self._pooling.settings["include_prompt"]:
             raise ModelError(f"{self.folder} leaves the tokens of its prompt out of the pooling, which is not done here")
 
-    def _needs(self, weight: str) -> bool:
-        return "pooler" in self._pooling.settings["modes"] or "pooler." not in weight
+    def _may_lack(self) -> str:
+        return NOTHING if "pooler" in self._pooling.settings["modes"] else r"pooler\."
 
     def _relevant_label(self) -> int:
         """Load the layer that scores, which has one number."""
@@ -203,7 +190,7 @@ class PooledCrossEncoder(CrossEncoder):
 
 def _steps(folder: Path) -> tuple[Step, Step]:
     """Read the pooling of the tokens of a pair, and the layer that scores."""
-    places = [below(folder, module["path"]) for module in saved_modules(folder)]
+    places = [module.place for module in saved_modules(folder)]
     pooling, dense = (module_config(folder / place, name) for place, name in zip(places, POOLED, strict=True))
     names = {key: dense.get(key) for key in NAMES}
     if names != NAMES or dense.get("out_features") != 1:

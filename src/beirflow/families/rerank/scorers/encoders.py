@@ -12,7 +12,6 @@ import numpy as np
 from beirflow.core.errors import ModelError
 from beirflow.data.document_text import Kind
 from beirflow.models.computing.arrival import NotFiniteError
-from beirflow.models.computing.made import CountingModel
 from beirflow.run.devices import exact_device
 
 Pair = tuple[str, str]
@@ -22,14 +21,14 @@ Vectors = TypeVar("Vectors")
 class EncodedPairs(ABC):
     """Scores pairs by encoding their texts apart, with one encoder for each kind of text."""
 
-    def __init__(self, system: str, encoders: Mapping[Kind, CountingModel], device: str) -> None:
+    def __init__(self, system: str, encoders: Mapping[Kind, Any], device: str) -> None:
         self._system, self._encoders, self._device = system, encoders, exact_device(device)
 
-    def made(self) -> dict[str, str]:
+    def made(self) -> Any:
         """Return precision, device and versions of the scores, for the record."""
         return self._encoders["documents"].made()
 
-    def computation(self) -> dict[str, Any]:
+    def computation(self) -> Any:
         """Return batches, threads and processor, for the record."""
         return self._encoders["documents"].computation()
 

@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -42,15 +41,13 @@ class Answers(PairScorer):
 
     def _longest(self) -> int:
         self.prompt = self._asked
-        self._fast: Any = getattr(self.tokenizer, "backend_tokenizer", None)
+        self._fast = self.reader.fast  # which must not cut the question
         if self._fast is None:
             raise ModelError(f"{self.folder} has no tokenizer.json, by which texts are cut; save its tokenizer as a fast one")
         return self._length(None, self.prompt.max_length)
 
     def _prepare(self) -> None:
         """Find the answers, and reduce the last layer to them."""
-        self._fast.no_padding()
-        self._fast.no_truncation()  # which would cut the question
         words = self._answers()
         self._before, self._after = (self._own_ids(text) for text in (self.prompt.before, self.prompt.after))
         shortest = len(self._read([("", "")])[0][0]) + 2  # a token of the query and one of the document

@@ -11,12 +11,10 @@ from beirflow.core.errors import ModelError
 from beirflow.families.rerank.kinds import check_activation, saved_modules
 from beirflow.families.rerank.scorers.language_models import Decoder
 from beirflow.families.rerank.scorers.prompts import Prompt, read_template
-from beirflow.models.card_modules import HARMLESS, MODEL_CONFIG, transformer_config
-from beirflow.models.model_json import below, read_optional
+from beirflow.models.card_modules import LOGITS, MODEL_CONFIG, known_settings
+from beirflow.models.model_json import read_number, read_optional
 
-KNOWN = {"max_seq_length", "unpad_inputs", "transformer_task", "modality_config", "module_output_name", "processing_kwargs"}
-ARGUMENTS = {f"{what}_{end}" for what in ("model", "tokenizer", "config", "processor") for end in ("args", "kwargs")}
-TASK, LOGITS = "text-generation", "causal_logits"
+OUTPUT = "causal_logits"
 FORMATS = ("flat", "structured")
 
 RESERVED = {
@@ -73,12 +71,12 @@ class LogitScorer(Decoder):
 def _answer_ids(folder: Path) -> list[int]:
     """Return the tokens that a folder scores by: one, or that for a relevant document and the other."""
     modules = saved_modules(folder)
-    path = folder / below(folder, modules[0]["path"]) / MODEL_CONFIG
+    path = folder / modules[0].place / MODEL_CONFIG
     saved = read_optional(path)
     strange = saved.keys() - {"true_token_id", "false_token_id", "module_input_name"} or len(modules) > 1
     both: list[Any] = [saved.get("true_token_id"), saved.get("false_token_id")]
     ids = both if both[1] is not None else both[:1]
-    if strange or not all(map(_is_number, ids)) or saved.get("module_input_name", LOGITS) != LOGITS:
+    if strange or not all(map(_is_number, ids)) or saved.get("module_input_name", OUTPUT) != OUTPUT:
         raise ModelError(f"{path} holds {saved}; true_token_id was expected, and false_token_id or none, in one such module")
     return ids
 
@@ -89,16 +87,10 @@ def _is_number(value: Any) -> bool:
 
 def _transformer_settings(folder: Path) -> dict[str, Any]:
     """Return the settings that sentence-transformers saved of the model itself; refuse unknown ones."""
-    saved = transformer_config(folder)
-    strange = [key for key, value in saved.items() if value and key not in KNOWN | ARGUMENTS]
-    strange += [f"{key}.{name}" for key in ARGUMENTS & saved.keys() for name in _object(saved[key]).keys() - HARMLESS]
-    expected = {"transformer_task": TASK, "module_output_name": LOGITS}
-    strange += [key for key, value in expected.items() if saved.get(key, value) != value]
-    if not _is_number(saved.get("max_seq_length") or 1):
-        strange.append("max_seq_length")
-    if strange:
-        problem = f"the configuration of its Transformer has {', '.join(sorted(strange))}"
-        raise ModelError(f"{folder}: {problem}, which is not done here")
+    saved = known_settings(folder, LOGITS)
+    read_number(folder, saved, "max_seq_length")
+    if saved.get("module_output_name", OUTPUT) != OUTPUT:
+        raise ModelError(f"{folder}: the configuration of its Transformer has module_output_name, which is not {OUTPUT}")
     if _object(_object(saved.get("modality_config")).get("message")).get("format") not in FORMATS:
         raise ModelError(
             f"{folder}: the configuration of its Transformer names no 'message' with a format in modality_config, so its chat"

@@ -1,7 +1,5 @@
 """Pairs of texts in, one float32 score per pair out: shared by all models that read both texts at once."""
 
-import logging
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -12,27 +10,20 @@ import numpy as np
 import torch
 import transformers
 
-from beirflow.core.background import map_ahead
 from beirflow.core.errors import ModelError, model_errors_of
 from beirflow.core.progress import Progress
 from beirflow.families.rerank.kinds import default_prompt, saved_modules
 from beirflow.families.rerank.settings import RerankSettings
 from beirflow.models.card_modules import refuse_what_is_not_hashed
-from beirflow.models.computing.arrival import Arrival, finish_behind, send
+from beirflow.models.computing.arrival import Arrival, send
 from beirflow.models.computing.batching import Tokens, pad
-from beirflow.models.computing.failing import in_words
-from beirflow.models.computing.folder_tokenizer import assumed_tokens
-from beirflow.models.computing.loading import check_weights, load_model, load_quietly, load_tokenizer
-from beirflow.models.computing.made import made_with
+from beirflow.models.computing.folder_tokenizer import assumed_tokens, tokenizer_of
+from beirflow.models.computing.loading import NOTHING, load_whole, loading_from
 from beirflow.models.computing.model_limits import UNLIMITED, check_length, known_tokens, readable_tokens
 from beirflow.models.computing.padding_check import PROBE_TEXT, check_padding
-from beirflow.models.computing.token_budget import TokenBudget
+from beirflow.models.computing.text_model import TextModel
+from beirflow.models.computing.token_reader import TokenReader
 from beirflow.models.model_json import LIBRARY_CONFIG, MODULES
-from beirflow.run.devices import choose_device, choose_precision
-
-logger = logging.getLogger(__name__)
-
-WINDOW_PAIRS = 8192  # pairs that are tokenised together and sorted by length before they are batched
 
 Pair = tuple[str, str]
 
@@ -44,45 +35,40 @@ class TokenPairs(NamedTuple):
     types: Tokens | None = None
 
 
-class PairScorer(ABC):
+class PairScorer(TextModel, ABC):
     """A model of the transformers library that reads a query and a document together.
 
-    Pairs are sorted by their number of tokens, batched up to a budget of tokens, and padded to the longest of the batch. Device,
-    precision and budget are as in :class:`~beirflow.run.hardware.ModelHardware`. ``tokens`` counts those read, without padding,
-    ``truncated`` pairs as long as the maximum, so probably cut; ``assumed`` are sentences on what the files of the model leave
-    open, for the record and the summary. Raises ModelError if the model cannot be loaded whole, or does not give a query and a
-    document one score.
+    Pairs are batched as the texts of other models, and padded to the longest of the batch. Raises ModelError if the model cannot
+    be loaded whole, or does not give a query and a document one score.
     """
+
+    window: ClassVar = 8192
 
     loader: ClassVar[str]  # class of transformers that loads such models
     # names of weights that a file may have beyond those of the model: parts that no score is computed with
-    left_over: ClassVar[re.Pattern[str]] = re.compile("(?!)")
+    left_over: ClassVar[str] = NOTHING
     own_modules: ClassVar[tuple[str, ...]] = ()  # modules of sentence-transformers whose work is done here anyway
     takes_prompt: ClassVar[bool] = False  # whether the default prompt of sentence-transformers is read
 
-    def __init__(self, system: RerankSettings, folder: Path, *, device: str, precision: str, token_budget: int | str) -> None:
+    def __init__(self, system: RerankSettings, folder: Path, **on: Any) -> None:
+        super().__init__(system.name, **on, unit="pair")
         self.system, self.folder = system, folder
-        self.device = choose_device(device)
-        self.dtype = choose_precision(precision, self.device)
-        self.budget = TokenBudget.of(f"system {system.name}", self.device, token_budget, unit="pair")
-        self.tokens = self.truncated = 0
-        self.assumed: list[str] = []
         with model_errors_of(self.budget.owner):
             self._check_folder()
-            self.tokenizer, self.model, report = load_quietly(self._load, self.folder)
-            self.assumed += assumed_tokens(system.name, self.tokenizer)
-            unused = [name for name in report["unexpected_keys"] if not self.left_over.search(name)]
-            check_weights(self.folder / self.system.weights, filter(self._needs, report["missing_keys"]), unused)
+            with loading_from(folder):
+                self.tokenizer, kind = tokenizer_of(folder), getattr(transformers, self.loader)
+                beside = {"may_lack": self._may_lack(), "may_have": self.left_over}
+                self.model = load_whole(kind, folder, system.weights, self.dtype, **beside).to(self.device)
+            self.assumed += assumed_tokens(self.name, self.tokenizer)
+            self.reader = TokenReader(self.tokenizer)
             self._vocabulary = known_tokens(self.model)
-            self.model.to(self.device).eval()
             self.max_length = self._longest()
             self._prepare()
 
     def _check_folder(self) -> None:
         """Refuse what no digest covers, and modules that sentence-transformers would run besides."""
         refuse_what_is_not_hashed(self.folder)
-        names = [module["type"] for module in saved_modules(self.folder)]
-        if others := [name for name in names if not name.endswith(self.own_modules)]:
+        if others := [module.type for module in saved_modules(self.folder) if not module.type.endswith(self.own_modules)]:
             raise ModelError(f"{self.folder} also asks for {', '.join(others)}, which is not done here")
         self._prompt = default_prompt(self.folder)
         if self._prompt and not (self.folder / MODULES).is_file():
@@ -94,13 +80,9 @@ class PairScorer(ABC):
         if self._prompt and not self.takes_prompt:
             raise ModelError(f"{self.folder} also asks for the prompt {self._prompt!r}, which its kind of reranker does not read")
 
-    def _load(self) -> tuple[Any, Any, dict[str, Any]]:
-        kind = getattr(transformers, self.loader)
-        return load_tokenizer(self.folder), *load_model(kind, self.folder, self.system.weights, self.dtype)
-
-    def _needs(self, weight: str) -> bool:
-        """Test whether a weight that a file lacks, by its name, would change scores."""
-        return True
+    def _may_lack(self) -> str:
+        """Return a pattern of the names of weights that a file may lack: those that change no score."""
+        return NOTHING
 
     @abstractmethod
     def _longest(self) -> int:
@@ -125,9 +107,8 @@ class PairScorer(ABC):
             ids, mask = pad(texts, np.arange(len(texts.lengths)), padding)
             return compute(send(ids, self.device), send(mask, self.device))
 
-        ids = self.tokenizer(PROBE_TEXT)["input_ids"]
-        with in_words(len(ids)):
-            check_padding(self.folder, padded, ids, longest=self.max_length, dtype=self.dtype)
+        ids = next(self.reader.ids([PROBE_TEXT]))
+        check_padding(self.folder, padded, ids, longest=self.max_length, dtype=self.dtype)
 
     @abstractmethod
     def _read(self, pairs: Sequence[Pair]) -> tuple[list[list[int]], list[list[int]] | None]:
@@ -141,17 +122,9 @@ class PairScorer(ABC):
     def _scores_of(self, logits: np.ndarray) -> np.ndarray:
         """Return the scores of pairs, of shape (pairs,), from their logits."""
 
-    def made(self) -> dict[str, Any]:
-        """Return precision, device, versions and assumptions of the scores, for the record."""
-        return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device, self.assumed)}
-
-    def computation(self) -> dict[str, Any]:
-        """Return batches, threads and processor, for the record."""
-        return self.budget.computation()
-
     def batch_of(self, pairs: Sequence[Pair], row: int) -> np.ndarray:
         """Return the rows, ascending, of all pairs that are scored in one batch with one of them."""
-        return self.budget.batch_of(self._tokenize(pairs, row - row % WINDOW_PAIRS).ids, row)
+        return self.budget.batch_of(self._tokenize(pairs, self.first_of_window(row)).ids, row)
 
     def counts(self) -> dict[str, int]:
         """Count the tokens read so far, and pairs that were probably cut."""
@@ -163,12 +136,9 @@ class PairScorer(ABC):
         Raises ModelError if a score is not finite, or the tokenizer does not belong to the model; RuntimeError if the device
         fails.
         """
-        scores = np.empty(len(pairs), np.float32)
-        tokenize = partial(self._tokenize, pairs)
-        with Progress(f"score with {self.system.name}", len(pairs), "pairs", "tokens") as progress:
-            windows = map_ahead(tokenize, range(0, len(pairs), WINDOW_PAIRS))
-            for rows, logits in finish_behind(self._begin(window, progress) for window in windows):
-                scores[rows] = self._scores_of(logits)
+        scores = np.full(len(pairs), np.nan, np.float32)
+        for rows, logits in self.read_and_compute("score", len(pairs), "pairs", partial(self._tokenize, pairs), self._begin):
+            scores[rows] = self._scores_of(logits)
         wrong = np.flatnonzero(~np.isfinite(scores))
         if len(wrong):
             query, document = (text[:60] for text in pairs[int(wrong[0])])
@@ -181,28 +151,16 @@ class PairScorer(ABC):
         return self._tokenize([pair], 0)
 
     def _tokenize(self, pairs: Sequence[Pair], start: int) -> TokenPairs:
-        ids, types = self._read(pairs[start : start + WINDOW_PAIRS])
+        ids, types = self._read(pairs[start : start + self.window])
         tokens = Tokens.of(start, ids).check(self._vocabulary, self.budget.owner)
         return TokenPairs(tokens, None if types is None else Tokens.of(start, types))
 
     def _begin(self, window: TokenPairs, progress: Progress) -> Callable[[], tuple[np.ndarray, np.ndarray]]:
         """Score a window; return a function that waits for the numbers of its pairs and their logits."""
-        lengths, order = window.ids.lengths, list[np.ndarray]()
-        parts = list[torch.Tensor]()
-        self.truncated += int((lengths >= self.max_length).sum())
-        for rows in self.budget.batches(lengths):
-            parts += self.budget.compute(partial(self._forward, window), lengths, rows)
-            order.append(window.ids.start + rows)
-            tokens = int(lengths[rows].sum())
-            self.tokens += tokens
-            progress.advance(len(rows), tokens)
-        pairs, arrival = np.concatenate(order), Arrival(torch.cat(parts))
+        self.truncated += int((window.ids.lengths >= self.max_length).sum())
+        rows, logits = zip(*self.batches(window.ids, partial(self._compute, window), progress), strict=True)
+        pairs, arrival = window.ids.start + np.concatenate(rows), Arrival(torch.cat([part for each in logits for part in each]))
         return lambda: (pairs, arrival.wait())
-
-    @torch.inference_mode()
-    def _forward(self, window: TokenPairs, rows: np.ndarray) -> torch.Tensor:
-        with in_words(int(window.ids.lengths[rows].max()), self.system.name):
-            return self._compute(window, rows)
 
 
 def in_float32(head: torch.nn.Module) -> None:
