@@ -9,9 +9,8 @@ import torch
 
 pytest.importorskip("pyarrow", reason="beirflow.families.dense.search needs pyarrow")
 
-from beirflow.families.dense import chunk_blocks
-from beirflow.families.dense.chunk_blocks import Blocks
-from beirflow.families.dense.top_k import exact_top_k
+from beirflow.families.dense import top_k
+from beirflow.families.dense.top_k import Sizes, exact_top_k
 from beirflow.families.dense.vectors import VectorFile
 from beirflow.ranking.ranking import Cut
 
@@ -32,7 +31,7 @@ def assert_the_same(queries: np.ndarray, documents: np.ndarray, excluded: np.nda
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
 @pytest.mark.parametrize("block", [65_536, 7000])
 def test_search_finds_the_same_as_on_the_cpu(monkeypatch: pytest.MonkeyPatch, similarity: str, block: int) -> None:
-    monkeypatch.setitem(chunk_blocks.BLOCKS, "cuda", Blocks(64, 64, block, block, 1 << 12))
+    monkeypatch.setitem(top_k.SIZES, "cuda", Sizes(64, block, block, 1 << 12))
     documents = RNG.standard_normal((40_000, 64), dtype=np.float32)
     documents[20_000:20_500] = documents[:500]
     queries = np.concatenate([RNG.standard_normal((50, 64), dtype=np.float32), documents[:50]])
@@ -52,9 +51,8 @@ def test_fewer_documents_than_are_asked_for(documents: int) -> None:
     assert_the_same(vectors[:1], vectors, np.array([0]), 100, "dot")
 
 
-def test_a_chunk_is_read_once_where_the_device_has_room_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twice otherwise: for the shortlist, and for exact scores."""
-    monkeypatch.setitem(chunk_blocks.BLOCKS, "cuda", Blocks(64, 64, 1000, 1000, 1 << 12))
+def test_a_chunk_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(top_k.SIZES, "cuda", Sizes(64, 1000, 1000, 1 << 12))
     documents, reads = RNG.standard_normal((5000, 16), dtype=np.float32), list[slice]()
 
     class Documents:
@@ -69,13 +67,10 @@ def test_a_chunk_is_read_once_where_the_device_has_room_for_it(monkeypatch: pyte
 
     search = partial(exact_top_k, cut=Cut(10, np.arange(5000), np.array([-1])), similarity="dot")
     expected = search(documents[:1], documents, device=torch.device("cpu"))
-    for factor in (1, 2):
-        reads.clear()
-        for one, other in zip(expected, search(documents[:1], Documents(), device=torch.device("cuda")), strict=True):  # type: ignore[arg-type]
-            np.testing.assert_array_equal(other, one)
-        blocks = [rows.start for rows in reads if rows.stop - rows.start == 1000]  # beside those of the sample
-        assert sorted(blocks) == sorted([0, 1000, 2000, 3000, 4000] * factor)
-        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda *_: (1 << 10, 1 << 30))
+    for one, other in zip(expected, search(documents[:1], Documents(), device=torch.device("cuda")), strict=True):  # type: ignore[arg-type]
+        np.testing.assert_array_equal(other, one)
+    blocks = [rows.start for rows in reads if rows.stop - rows.start == 1000]  # beside those of the sample
+    assert blocks == [0, 1000, 2000, 3000, 4000]
 
 
 def test_a_file_is_read_into_memory_that_the_device_copies_from(tmp_path: Path) -> None:
@@ -87,12 +82,10 @@ def test_a_file_is_read_into_memory_that_the_device_copies_from(tmp_path: Path) 
     np.testing.assert_array_equal(part, vectors[10:90])
 
 
-@pytest.mark.parametrize("free", [1 << 30, 1 << 10])
 def test_a_file_that_is_read_while_the_device_copies_has_the_hits_of_the_cpu(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(chunk_blocks.BLOCKS, "cuda", Blocks(64, 64, 500, 500, 1 << 12))
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda *_: (free, 1 << 30))
+    monkeypatch.setitem(top_k.SIZES, "cuda", Sizes(64, 500, 500, 1 << 12))
     vectors = RNG.standard_normal((4000, 16), dtype=np.float32)
     np.save(tmp_path / "v.npy", vectors)
     torch.ones(1, device="cuda")

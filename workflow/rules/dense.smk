@@ -103,8 +103,8 @@ rule find_ranges:
         "../../envs/data.yaml"
     params:
         **calls(
-            "beirflow.families.dense.compression:find_ranges",
-            dimensions="beirflow.families.dense.compression:dimensions_of()",
+            "beirflow.families.dense.ranges:find_ranges",
+            dimensions="beirflow.families.dense.ranges:dimensions_of()",
         ),
         command=command_of("find_ranges"),
         similarity=lambda wildcards: experiment.settings(wildcards.system)["similarity"],

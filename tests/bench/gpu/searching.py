@@ -40,18 +40,21 @@ def timed_searches(setting: Setting, search: Callable[[torch.device], Any], part
 
 
 PARTS = {
-    "copies": "families.dense.chunk_blocks.prepare",
-    "first pass": "families.dense.top_k.find_candidates",
-    "exact scores": "families.dense.top_k.score_candidates",
-    "merge": "families.dense.top_k.merge_sorted",
+    "copies": "families.dense.top_k.prepare",
+    "first pass": "families.dense.top_k._search",
+    "exact scores": "families.dense.top_k.exact_scores",
+    "merge": "ranking.shortlist.merge_sorted",
 }
 LATE_PARTS = {
     "copies": "families.late_interaction.search.arranged",
-    "first pass": "families.late_interaction.search._shortlist",
-    "exact scores": "families.late_interaction.search._score_candidates",
-    "merge": "families.late_interaction.search.merge_sorted",
+    "first pass": "families.late_interaction.search._fast_pass",
+    "exact scores": "families.late_interaction.search._score_pairs",
+    "merge": "ranking.shortlist.merge_sorted",
 }
-"""Functions of a search by the names of its parts. A thread copies beside the first pass, and does not wait for the device."""
+"""Functions of a search by the names of its parts. A thread copies beside the first pass, and does not wait for the device.
+
+That of dense vectors scores exactly what it finds, so that its time includes the exact scores.
+"""
 
 
 def seconds_of_parts(parts: dict[str, str], search: Callable[[], Any], device: torch.device) -> dict[str, float]:

@@ -187,7 +187,7 @@ def test_an_edit_to_an_encoder_scores_again_only_the_pairs_of_rerankers_that_use
     for edited, of in (
         ("families.late_interaction.max_sim", "late"),
         ("families.late_interaction.settings", "late"),
-        ("families.dense.exact_scores", "dense"),
+        ("families.dense.top_k", "dense"),
     ):
         before = {key: code_of(modules) for key, modules in used.items()}
         assert not changes(copy, RULES["score_pairs"], edited)

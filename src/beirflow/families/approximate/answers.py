@@ -7,12 +7,12 @@ import torch
 
 from beirflow.core.layout import CHUNK_VECTORS, INDEX
 from beirflow.families.answers import Asked, Opened, nothing_excluded
-from beirflow.families.approximate.neighbours import chunks_of, find_neighbours, pairs_of, read_index
+from beirflow.families.approximate.neighbours import find_neighbours, pairs_of, read_index
 from beirflow.families.approximate.settings import ApproximateSettings
 from beirflow.families.dense.answers import open_encoder
 from beirflow.families.dense.settings import DenseSettings
 from beirflow.families.dense.top_k import exact_of_pairs
-from beirflow.families.dense.vectors import read_vectors
+from beirflow.families.dense.vectors import VectorFiles
 from beirflow.models.encoders.query_lists import windows_of
 from beirflow.ranking.ranking import Cut, Hits, byte_order
 
@@ -29,8 +29,7 @@ def open_answers(asked: Asked) -> Opened:
     vectors_paths = asked.files(CHUNK_VECTORS, system=settings.approximate)
     asked.make_room([index_path, *vectors_paths], 1.0)
     index = read_index(index_path, len(asked.doc_ids))
-    chunks = [np.array(read_vectors(path, size)) for path, size in zip(vectors_paths, asked.sizes, strict=True)]
-    order, firsts = byte_order(asked.doc_ids), asked.firsts
+    documents, order = VectorFiles(vectors_paths, asked.sizes, checked=True)[:], byte_order(asked.doc_ids)
     cosine, threads, candidates = similarity == "cosine", asked.threads, asked.top_k * settings.rescore
 
     def encode(queries: Sequence[str]) -> np.ndarray:
@@ -42,12 +41,8 @@ def open_answers(asked: Asked) -> Opened:
         excluded = nothing_excluded(queries)
         numbers, neighbour = pairs_of(neighbours, excluded, candidates)
         rows, row = np.unique(neighbour, return_inverse=True)
-        parts = [
-            chunk[rows[places] - first] for chunk, first, places in zip(chunks, firsts, chunks_of(rows, asked.sizes), strict=True)
-        ]
-        documents, cut = np.concatenate(parts), Cut(asked.top_k, order[rows], excluded)
-        pairs, device = (numbers, row), torch.device("cpu")
-        numbers, places, scores = exact_of_pairs(vectors, documents, pairs, cut, similarity=similarity, device=device)
+        pairs, cut, device = (numbers, row), Cut(asked.top_k, order[rows], excluded), torch.device("cpu")
+        numbers, places, scores = exact_of_pairs(vectors, documents[rows], pairs, cut, similarity=similarity, device=device)
         return numbers, rows[places].astype(np.int32), scores
 
     where = {"model": "its own place" if dense.encoder else asked.device, "index": "cpu"}

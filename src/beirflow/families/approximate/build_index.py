@@ -8,17 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from beirflow.core.digests import file_digest
 from beirflow.core.errors import ConfigError, DataError
 from beirflow.core.layout import record_of
 from beirflow.core.progress import Progress
-from beirflow.core.records import Job, check_inputs, output_digest, read_json, together, write_record
+from beirflow.core.records import Job, output_digest, together, write_record
+from beirflow.core.verified import checked_while_read
 from beirflow.core.writing import DigestingWriter, atomic_path
-from beirflow.data.corpus_files import sources_of
 from beirflow.families.approximate.settings import IndexSettings, faiss_library
 from beirflow.families.dense.compression import Compression
-from beirflow.families.dense.vectors import VectorFile, similarity_of
-from beirflow.ranking.searched import check_precision
+from beirflow.families.dense.vectors import VectorFiles, similarity_of
+from beirflow.ranking.candidates import searched_inputs
+from beirflow.ranking.searched import check_precision, read_searched
+
+READ_ROWS = 1 << 16  # vectors that are read and scaled at once
 
 POINTS_OF_A_CENTROID = 39  # number of training vectors for each centroid below which faiss warns
 
@@ -44,15 +46,11 @@ def build_index(
     """
     faiss = faiss_library()
     similarity = similarity_of(similarity, model_path)
-    sources, records = sources_of(job, documents_path, model_path), {}
-    inputs = dict(sources)
-    for path in vectors_paths:
-        records[path] = record = read_json(record_of(path))
-        check_inputs(record_of(path), record, sources, system=system)
-        inputs |= record["inputs"] | {job.below(path): output_digest(record, path)}
-        inputs[job.below(record_of(path))] = file_digest(record_of(path))
+    records = read_searched(dict.fromkeys(vectors_paths, documents_path), model_path, job, system=system)
     check_precision(records, "encode")
-    vectors = _read_all([VectorFile(path, record["rows"]) for path, record in records.items()], cosine=similarity == "cosine")
+    with checked_while_read({path: output_digest(record, path) for path, record in records.items()}):
+        files = VectorFiles(vectors_paths, [record["rows"] for record in records.values()], checked=True)
+        vectors = _read_all(files, cosine=similarity == "cosine")
     if not len(vectors):
         raise DataError(f"{documents_path}: the corpus has no document, so there is no index")
     start = time.perf_counter()
@@ -65,7 +63,7 @@ def build_index(
     write_record(
         record_of(index_path),
         job,
-        inputs={job.results / path: digest for path, digest in inputs.items()},
+        inputs={job.results / path: digest for path, digest in searched_inputs(job, records)[0].items()},
         outputs={index_path: digest},
         made=together([*(record["made"] for record in records.values()), {"faiss": faiss.__version__}]),
         seconds={"build": seconds},
@@ -80,15 +78,14 @@ def build_index(
     )
 
 
-def _read_all(files: Sequence[VectorFile], *, cosine: bool) -> np.ndarray:
+def _read_all(files: VectorFiles, *, cosine: bool) -> np.ndarray:
     """Read all vectors, scaled to length 1 for the cosine: the graph of HNSW depends on what is added together."""
-    vectors = np.empty((sum(map(len, files)), files[0].shape[1] if files else 0), np.float32)
-    form, first = Compression("float32", None, cosine), 0
+    vectors, form = np.empty(files.shape, np.float32), Compression("float32", None, cosine)
     with Progress("read vectors", len(vectors), "documents") as progress:
-        for file in files:
-            vectors[first : first + len(file)] = form.shortened(file[:])
-            first += len(file)
-            progress.advance(len(file))
+        for start in range(0, len(vectors), READ_ROWS):
+            block = form.shortened(files[start : start + READ_ROWS])
+            vectors[start : start + READ_ROWS] = block
+            progress.advance(len(block))
     return vectors
 
 

@@ -1,8 +1,5 @@
 """The share of the exact hits that an approximate run has."""
 
-from collections.abc import Mapping
-
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,19 +12,9 @@ def count_exact(exact: pa.Table, run: pa.Table, top_k: int) -> dict[str, int]:
     The counts are, for each cutoff up to ``top_k``, ``exact_<k>``, the documents of the exact top k of all queries, and
     ``exact_<k>_found``, those of them in the approximate top k.
     """
-    ids = {
-        name: pc.unique(pa.chunked_array([*exact[name].chunks, *run[name].chunks], pa.string()))
-        for name in ("query_id", "doc_id")
-    }
-    (exact_pairs, exact_ranks), (pairs, ranks) = (_pairs(table, ids) for table in (exact, run))
-    counts = dict[str, int]()
+    counts, keys = dict[str, int](), ["query_id", "doc_id"]
     for k in (k for k in CUTOFFS if k <= top_k):
-        top = exact_pairs[exact_ranks <= k]
-        counts |= {f"exact_{k}": len(top), f"exact_{k}_found": int(np.isin(top, pairs[ranks <= k]).sum())}
+        wanted, found = (table.filter(pc.field("rank") <= k).select(keys) for table in (exact, run))
+        common = wanted.join(found, keys, join_type="left semi")
+        counts |= {f"exact_{k}": wanted.num_rows, f"exact_{k}_found": common.num_rows}
     return counts
-
-
-def _pairs(run: pa.Table, ids: Mapping[str, pa.Array]) -> tuple[np.ndarray, np.ndarray]:
-    """Return one number for each pair of query and document, and the ranks of the pairs."""
-    query, document = (pc.index_in(run[name], value_set=ids[name]).to_numpy().astype(np.int64) for name in ids)
-    return query << 32 | document, run["rank"].to_numpy()

@@ -1,6 +1,5 @@
 """Search of an approximate index: the neighbours of queries, as pairs of a query and a document."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -75,9 +74,3 @@ def pairs_of(rows: np.ndarray, excluded: np.ndarray, k: int) -> tuple[np.ndarray
     is_kept = (rows >= 0) & ~np.stack([np.isin(found, left_out) for found, left_out in zip(rows, excluded, strict=True)])
     query, place = np.nonzero(is_kept & (is_kept.cumsum(axis=1) <= k))
     return query, rows[query, place]
-
-
-def chunks_of(row: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
-    """Return for each chunk, by the number of its documents, the places of those rows of a corpus that are in it, ascending."""
-    chunk = np.searchsorted(np.cumsum(sizes), row, side="right")
-    return [np.flatnonzero(chunk == number) for number in range(len(sizes))]

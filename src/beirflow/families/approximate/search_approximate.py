@@ -1,7 +1,7 @@
 """Search an approximate index: a run with exact scores, compared with the exact run of the dense system."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,12 +15,12 @@ from beirflow.core.records import Job, check_inputs, output_digest, read_json, t
 from beirflow.core.verified import check_digest, checked_while_read, damaged
 from beirflow.data.corpus_files import read_table
 from beirflow.families.approximate.exact_share import count_exact
-from beirflow.families.approximate.neighbours import chunks_of, find_neighbours, pairs_of, read_index
+from beirflow.families.approximate.neighbours import find_neighbours, pairs_of, read_index
 from beirflow.families.approximate.settings import ApproximateSettings
 from beirflow.families.dense.top_k import exact_of_pairs
-from beirflow.families.dense.vectors import VectorFile, read_vectors, similarity_of
+from beirflow.families.dense.vectors import VectorFiles, read_vectors, similarity_of
 from beirflow.ranking.candidates import searched_inputs
-from beirflow.ranking.ranking import Cut, Hits, byte_order, rank_hits
+from beirflow.ranking.ranking import Cut, byte_order, rank_hits
 from beirflow.ranking.run_file import RUN, NewRun, read_run, write_run
 from beirflow.ranking.searched import check_precision, excluded_rows, read_every_id, read_searched
 
@@ -74,9 +74,12 @@ def search_approximate(
     wanted = candidates + int(left_out.max())  # each document that is left out may take a place
     rows = find_neighbours(index, queries, wanted, settings, cosine=similarity == "cosine", threads=threads)
     query, row = pairs_of(rows, excluded, candidates)
+    # The products of the stored vectors, as in exact search; on the CPU, like the index: the job holds no GPU.
     with checked_while_read(of_chunks):
-        parts = list(_scored(queries, query, row, paths.chunk_vectors_paths, sizes, doc_ids, run.top_k, similarity))
-        hits = rank_hits(parts, doc_ids, run.top_k)
+        documents = VectorFiles(paths.chunk_vectors_paths, sizes, checked=True)
+        cut, cpu = Cut(run.top_k, byte_order(doc_ids), excluded), torch.device("cpu")
+        found = exact_of_pairs(queries, documents, (query, row), cut, similarity=similarity, device=cpu)
+    hits = rank_hits([found], doc_ids, run.top_k)
     seconds = time.perf_counter() - start
     columns = (query_ids.take(pa.array(hits[0])), doc_ids.take(pa.array(hits[1])), *hits[2:])
     write_run(run.run_path, [columns])
@@ -118,24 +121,3 @@ def _read_exact(path: str, vectors: Mapping[str, str], system: str, top_k: int) 
         raise damaged(record_path, f"it keeps {record['top_k']} documents of a query, expected {top_k}")
     digest = output_digest(record, path)
     return read_run(path, digest, record_path), {path: digest, record_path: file_digest(record_path)}
-
-
-def _scored(
-    queries: np.ndarray,
-    query: np.ndarray,
-    row: np.ndarray,
-    vectors_paths: Sequence[str],
-    sizes: Sequence[int],
-    doc_ids: pa.Array,
-    top_k: int,
-    similarity: str,
-) -> Iterator[Hits]:
-    """Yield the exact hits of each chunk: the products of the stored vectors, as in exact search."""
-    first = 0
-    for path, size, places in zip(vectors_paths, sizes, chunks_of(row, sizes), strict=True):
-        documents, pairs = VectorFile(path, size, checked=True), (query[places], row[places] - first)
-        cut = Cut(top_k, byte_order(doc_ids.slice(first, size)), np.full(len(queries), -1))
-        device = torch.device("cpu")  # like the index: the job holds no GPU
-        numbers, rows, scores = exact_of_pairs(queries, documents, pairs, cut, similarity=similarity, device=device)
-        yield numbers, rows + first, scores
-        first += size

@@ -7,11 +7,10 @@ import torch
 
 from beirflow.core.layout import ALL_DIMENSIONS, CHUNK_VECTORS, CHUNK_VECTORS_RECORD, RANGES
 from beirflow.families.answers import Asked, Opened, nothing_excluded
-from beirflow.families.dense.chunk_blocks import InMemoryChunk, Vectors
 from beirflow.families.dense.compression import CompressedFile, Compression
 from beirflow.families.dense.settings import DenseSettings
-from beirflow.families.dense.top_k import exact_top_k
-from beirflow.families.dense.vectors import VectorFile, similarity_of
+from beirflow.families.dense.top_k import InMemoryChunk, exact_top_k
+from beirflow.families.dense.vectors import VectorFiles, similarity_of
 from beirflow.models.encoders.encoder import Encoder
 from beirflow.models.encoders.load import load_encoder
 from beirflow.models.encoders.query_lists import windows_of
@@ -30,9 +29,8 @@ def open_answers(asked: Asked) -> Opened:
     encoder, similarity = open_encoder(asked, settings, owner)
     compression = _compression(asked, similarity, owner) if settings.variant_of else None
     files = _vector_files(asked, owner)
-    parts: list[Vectors] = [CompressedFile(file, compression) for file in files] if compression else [*files]
     similarity = compression.similarity if compression else similarity
-    documents = InMemoryChunk(parts, similarity, device)
+    documents = InMemoryChunk(CompressedFile(files, compression) if compression else files, similarity, device)
     order = byte_order(asked.doc_ids)
 
     def encode(queries: Sequence[str]) -> np.ndarray:
@@ -58,14 +56,14 @@ def open_encoder(asked: Asked, settings: DenseSettings, owner: str) -> tuple[Enc
     return load_encoder(encoding, "queries", **asked.on), similarity_of(settings.similarity, model_path)
 
 
-def _vector_files(asked: Asked, owner: str) -> list[VectorFile]:
-    """Open the vectors of each chunk that their records name."""
+def _vector_files(asked: Asked, owner: str) -> VectorFiles:
+    """Open the vectors of all chunks that their records name."""
     asked.files(CHUNK_VECTORS_RECORD, system=owner)
     names = {"system": owner, "dataset": asked.dataset}
     paths = [str(asked.job.results / CHUNK_VECTORS(**names, chunk=chunk)) for chunk in range(len(asked.sizes))]
     if asked.device == "cpu":
         asked.make_room(paths, 1.0)
-    return [VectorFile(path, size) for path, size in zip(paths, asked.sizes, strict=True)]
+    return VectorFiles(paths, asked.sizes)
 
 
 def _compression(asked: Asked, similarity: str, owner: str) -> Compression:

@@ -1,4 +1,4 @@
-"""Compressed vectors: fewer dimensions, and fewer bits per dimension; for int8, the ranges of a corpus.
+"""Compressed vectors: fewer dimensions, and fewer bits per dimension.
 
 Search uses the values that would be stored, as float32 numbers that hold them exactly:
 
@@ -13,27 +13,16 @@ Queries are treated as documents are: int8 with the ranges of the corpus, and wh
 numbers are those of ``quantize_embeddings`` of sentence-transformers.
 """
 
-import time
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from beirflow.core.digests import file_digest
 from beirflow.core.errors import ConfigError, DataError
-from beirflow.core.layout import ALL_DIMENSIONS, record_of
-from beirflow.core.progress import Progress
-from beirflow.core.records import Job, check_inputs, output_digest, read_json, together, write_record
-from beirflow.core.verified import check_digest
-from beirflow.core.writing import atomic_path
-from beirflow.data.corpus_files import sources_of
-from beirflow.families.dense.vectors import VectorFile, similarity_of
+from beirflow.families.dense.vectors import VectorFile, VectorFiles
 
 BITS = {"float32": 32, "float16": 16, "int8": 8, "binary": 1}  # bits of a dimension, by stored type
 STEPS = 255  # steps between the least and the largest value of a dimension in int8
 SHORTEST = 1e-60  # length to divide by in place of 0
-BLOCK_BYTES = 1 << 26  # bytes of the vectors that are read at once for the ranges
 
 
 @dataclass(frozen=True)
@@ -93,7 +82,7 @@ class Compression:
 class CompressedFile:
     """Vectors on disk that are compressed as they are read; ``shape`` is rows and kept dimensions."""
 
-    def __init__(self, file: VectorFile, compression: Compression) -> None:
+    def __init__(self, file: VectorFile | VectorFiles, compression: Compression) -> None:
         self._file, self._compression = file, compression
         self.shape = len(file), compression.dimensions or file.shape[1]
 
@@ -103,82 +92,3 @@ class CompressedFile:
     def __getitem__(self, rows: slice) -> np.ndarray:
         """Return rows of the file, float32 of shape (rows, dimensions); the slice has no step."""
         return self._compression.compressed(self._file[rows])
-
-
-def find_ranges(
-    *,
-    system: str,
-    documents_path: str,
-    model_path: str,
-    chunk_vectors_paths: Sequence[str],
-    output_path: str,
-    similarity: str | None,
-    dimensions: int | None,
-    job: Job,
-) -> None:
-    """Find the ranges of a corpus from the vectors of chunk 0, 1, …, each with its record.
-
-    ``output_path`` is the ``.npy`` to write, float32 of shape (2, dimensions): the least values, and the largest; beside it, its
-    record. For the cosine, vectors are scaled to length 1; a similarity of None is that in the record of the model. Raises
-    ConfigError for vectors with fewer dimensions, DataError for a file that is not the recorded one, or vectors of another
-    system, model or corpus.
-    """
-    start = time.perf_counter()
-    similarity = similarity_of(similarity, model_path)
-    compression = Compression("int8", dimensions, similarity == "cosine")
-    sources = sources_of(job, documents_path, model_path)
-    inputs, made, bounds = dict(sources), [], []
-    for path in chunk_vectors_paths:
-        record = read_json(record_of(path))
-        check_inputs(record_of(path), record, sources, system=system)
-        bounds += _bounds(VectorFile(path, record["rows"]), compression)
-        inputs |= record["inputs"] | {job.below(path): output_digest(record, path)}
-        inputs[job.below(record_of(path))] = file_digest(record_of(path))
-        made.append(record["made"])
-    if not bounds:
-        raise DataError(f"{documents_path}: the corpus has no document, so there are no ranges")
-    ranges = np.stack([np.min([least for least, _ in bounds], axis=0), np.max([largest for _, largest in bounds], axis=0)])
-    with atomic_path(output_path) as partial, partial.open("wb") as stream:
-        np.save(stream, ranges)
-    write_record(
-        record_of(output_path),
-        job,
-        inputs={job.results / path: digest for path, digest in inputs.items()},
-        outputs={output_path: file_digest(output_path)},
-        made=together(made),
-        seconds={"index": time.perf_counter() - start},
-        sizes={"index": Path(output_path).stat().st_size},
-        system=system,
-        dimensions=dimensions,
-        similarity=similarity,
-    )
-
-
-def _bounds(file: VectorFile, compression: Compression) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return least and largest values of the dimensions, for each block of a chunk."""
-    rows = max(1, BLOCK_BYTES // (4 * file.shape[1]))
-    bounds = []
-    with Progress("find ranges", len(file), "documents") as progress:
-        for start in range(0, len(file), rows):
-            block = compression.shortened(file[start : start + rows])
-            bounds.append((block.min(axis=0), block.max(axis=0)))
-            progress.advance(len(block))
-    return bounds
-
-
-def read_ranges(path: str, expected: Mapping[str, str], *, system: str, similarity: str) -> np.ndarray:
-    """Read the ranges of a corpus, float32 of shape (2, dimensions).
-
-    ``expected`` are digests of inputs that they must have been found in, by path below the results. Raises DataError for a
-    changed file, or ranges of something else.
-    """
-    record_path = record_of(path)
-    record = read_json(record_path)
-    check_inputs(record_path, record, expected, system=system, similarity=similarity)
-    check_digest(path, output_digest(record, path), record_path)
-    return np.load(path, allow_pickle=False)
-
-
-def dimensions_of(dimensions: str) -> int | None:
-    """Return the number of dimensions that a path names; None for all."""
-    return None if dimensions == ALL_DIMENSIONS else int(dimensions)

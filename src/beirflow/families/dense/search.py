@@ -6,7 +6,8 @@ import numpy as np
 
 from beirflow.core.layout import record_of
 from beirflow.core.records import Job, output_digest, read_json
-from beirflow.families.dense.compression import CompressedFile, Compression, read_ranges
+from beirflow.families.dense.compression import CompressedFile, Compression
+from beirflow.families.dense.ranges import read_ranges
 from beirflow.families.dense.top_k import exact_of_pairs, exact_top_k
 from beirflow.families.dense.vectors import VectorFile, read_vectors, similarity_of
 from beirflow.ranking.chunk_search import OpenedChunk, SearchedFiles, SearchRequest, search_one_chunk

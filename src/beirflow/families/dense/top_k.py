@@ -1,31 +1,175 @@
 """The exact top k of many vectors.
 
-Fast scores find candidates; their scores are then computed again in float64 and rounded to float32, so that a score depends on
-its two vectors alone. No document is left out whose exact score may reach the k-th: the cut is exact, ties included.
+Fast scores, in float32, say which documents of a block may be among the best: those within the error of a fast score from the
+k-th best score so far, or from a guess of it. Their scores are computed again in float64 and rounded to float32, so that a score
+depends on its two vectors alone. No document is left out whose exact score may reach the k-th: the cut is exact, ties included.
 
-The chunk is read in blocks, once for fast scores and once for exact ones, and once more for queries with more documents about the
-k-th score than there is room for. Memory holds two blocks, the queries, and the candidates, however many dimensions there are and
-however many scores tie.
+The guess comes from a sample. It only saves time: where it proves too high, the queries are searched again without it. Memory
+holds two blocks, the queries, and the best so far, however many dimensions there are and however many scores tie.
 """
 
-from dataclasses import replace
-from itertools import chain
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
+from beirflow.core.background import map_ahead
 from beirflow.core.errors import DataError
-from beirflow.families.dense.block_pairs import by_block
-from beirflow.families.dense.chunk_blocks import Chunk, InMemoryChunk, Vectors, prepare
-from beirflow.families.dense.exact_scores import exact_scores
-from beirflow.families.dense.fast_pass import find_candidates
+from beirflow.core.progress import Progress
+from beirflow.families.dense.compression import CompressedFile
+from beirflow.families.dense.vectors import VectorFile, VectorFiles
+from beirflow.models.computing.arrival import send
 from beirflow.ranking.ranking import Cut, Hits, no_hits
-from beirflow.ranking.shortlist import merge_sorted
+from beirflow.ranking.shortlist import SLICES, Shortlist, kth_largest, places_from, rank_in_sample, search_with_guess
 from beirflow.run.devices import require_exact_products, within_memory
 from beirflow.run.threads import Threads
 
-CROWDED_PAIRS = 1 << 22
-"""Pairs that are scored and merged at once where all documents of a block may tie, which takes some 100 bytes each."""
+warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
+
+
+class Sizes(NamedTuple):
+    """Sizes of the blocks of the computation."""
+
+    queries: int  # queries of a product
+    documents: int  # documents of a block and of a product with so many queries
+    few: int  # documents of a block for fewer queries
+    pairs: int  # pairs that are scored exactly at once
+
+
+SIZES = {"cpu": Sizes(512, 2048, 16_384, 512), "cuda": Sizes(4096, 65_536, 65_536, 1 << 18)}
+"""Largest sizes: on a CPU what its caches hold, on a GPU enough to keep it busy, where a block of scores takes 1 GiB."""
+
+BLOCK_BYTES = 1 << 29
+DOCUMENT_BYTES = 24
+"""Bytes of a component of a document while it is scaled to length 1: as it is read, twice in float64, and the result; of two
+blocks, since one is read ahead."""
+
+PAIRS_BYTES = 1 << 28
+PAIR_BYTES = 16  # bytes of a component of a pair while it is scored: both vectors, and their products in float64
+
+MANY_QUERIES = 64  # so many have candidates among most documents of a block
+
+MOST_PAIRS = 1 << 22  # pairs of a product that are scored together, which takes some 100 bytes each
+
+SMALLEST_SAMPLE = 2048
+SAMPLE = 16  # and one document in this many is looked at first, to guess which scores count; no more than two blocks
+
+SMALLEST_NORMAL = 2.0**-126  # smallest normal number of float32
+
+LOST = 2.0**-62
+"""Times the root of the dimensions, what the norm of a vector in float32 may lack because squares are too small for it."""
+
+
+class InMemoryChunk:
+    """Documents that stay on the device, prepared for repeated searches with one similarity."""
+
+    def __init__(self, documents: "Vectors", similarity: str, device: torch.device) -> None:
+        self.shape = documents.shape
+        self._vectors, self.longest = torch.empty(self.shape, device=device), torch.zeros((), device=device)
+        size = _block_size(self.shape[1], SIZES[device.type].few)
+        for start in range(0, len(documents), size):
+            vectors = prepare(documents[start : start + size], similarity, device)
+            self._vectors[start : start + size] = vectors
+            self.longest = torch.maximum(self.longest, _longest(vectors))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> torch.Tensor:
+        return self._vectors[rows]
+
+
+Vectors = np.ndarray | VectorFile | VectorFiles | CompressedFile  # float32 of shape (documents, dim), read in slices
+
+
+class Block(NamedTuple):
+    """Documents that are read at once."""
+
+    start: int  # row of the first
+    vectors: torch.Tensor  # float32 of shape (n, dim), on the device
+    longest: torch.Tensor  # length of the longest of them
+    exact: torch.Tensor | None  # the vectors in float64, where a CPU computes exact scores of many pairs
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Queries and the chunk that they search."""
+
+    queries: torch.Tensor  # float32 of shape (queries, dim), on the device
+    documents: Vectors | InMemoryChunk  # float32 of shape (documents, dim)
+    excluded: np.ndarray  # for each query rows that are left out, or -1; int64 of shape (queries, n)
+    similarity: str  # ``dot`` or ``cosine``
+    threads: Threads  # share the queries
+    halvings: int = 0  # halvings of the blocks, because memory ran out
+
+    @property
+    def device(self) -> torch.device:
+        """Device of the computation."""
+        return self.queries.device
+
+    @cached_property
+    def exact(self) -> torch.Tensor:
+        """Queries in float64."""
+        return self.queries.double()
+
+    @cached_property
+    def norms(self) -> torch.Tensor:
+        """Lengths of the queries, float64 of shape (queries,)."""
+        return self.exact.norm(dim=1)
+
+    @property
+    def queries_at_once(self) -> int:
+        """Queries of a product."""
+        return max(1, SIZES[self.device.type].queries >> self.halvings)
+
+    @property
+    def starts(self) -> range:
+        """Row of the first document of each block."""
+        sizes = SIZES[self.device.type]
+        most = max(sizes.documents, min(sizes.few, sizes.queries * sizes.documents // len(self.queries)))
+        return range(0, len(self.documents), self.block_size(most))
+
+    def block_size(self, most: int) -> int:
+        """Return how many documents may be read at once, at most so many."""
+        return max(1, _block_size(self.queries.shape[1], most) >> self.halvings)
+
+    def blocks(self) -> Iterator[Block]:
+        """Read the documents, block by block."""
+        return map_ahead(partial(self._block, size=self.starts.step), self.starts)
+
+    def _block(self, start: int, size: int) -> Block:
+        vectors = self.vectors(start, start + size)
+        longest = self.documents.longest if isinstance(self.documents, InMemoryChunk) else _longest(vectors)
+        is_double = self.device.type == "cpu" and len(self.queries) >= MANY_QUERIES
+        return Block(start, vectors, longest, vectors.double() if is_double else None)
+
+    def vectors(self, start: int, stop: int) -> torch.Tensor:
+        """Read some documents, float32 of shape (documents, dim)."""
+        documents = self.documents[start:stop]
+        return documents if isinstance(documents, torch.Tensor) else prepare(documents, self.similarity, self.device)
+
+
+def _block_size(dim: int, most: int) -> int:
+    """Return how many documents are read at once: fewer where so many dimensions would take too much memory."""
+    return min(most, max(1, BLOCK_BYTES // (DOCUMENT_BYTES * dim)))
+
+
+def _longest(vectors: torch.Tensor) -> torch.Tensor:
+    return vectors.norm(dim=1).max()
+
+
+def prepare(vectors: np.ndarray, similarity: str, device: torch.device) -> torch.Tensor:
+    """Copy vectors to the device, scaled to length 1 for the cosine."""
+    tensor = send(vectors, device)
+    if similarity == "cosine":
+        # float64: squares of float32 numbers neither overflow nor vanish in it.
+        exact = tensor.double()
+        tensor = (exact / exact.norm(dim=1, keepdim=True).clamp_min(1e-60)).float()
+    return tensor
 
 
 def exact_top_k(
@@ -54,19 +198,13 @@ def exact_top_k(
     require_exact_products(device)
     if not len(documents) or not len(queries):
         return no_hits()
-    matrix = prepare(queries, similarity, device)
+    excluded = cut.excluded.reshape(len(queries), -1)
     with Threads(device, alone=len(queries) == 1) as threads:
-        excluded = torch.from_numpy(cut.excluded.astype(np.int64).reshape(len(queries), -1)).to(device)
-        whole = Chunk(matrix, documents, excluded, similarity, threads)
+        whole = Chunk(prepare(queries, similarity, device), documents, excluded, similarity, threads)
 
         def search(halvings: int) -> Hits:
-            chunk = replace(whole, halvings=halvings, kept=[])
-            near = find_candidates(chunk, cut.k)
-            if near is None:
-                raise _not_finite(chunk)
-            hits = score_candidates(chunk, near.query, near.row)
-            lists = [hits, *_score_crowded(chunk, near.crowded, near.least, cut)]
-            return merge_sorted(lists, cut, len(matrix), threads)
+            chunk = replace(whole, halvings=halvings)
+            return search_with_guess(partial(_search, chunk), _guess(chunk, cut.k + excluded.shape[1]), cut, threads)
 
         return within_memory(search, device)
 
@@ -88,58 +226,167 @@ def exact_of_pairs(
     if not len(pairs[0]):
         return no_hits()
     with Threads(device) as threads:
-        nothing = torch.full((len(queries), 1), -1, device=device)
-        chunk = Chunk(prepare(queries, similarity, device), documents, nothing, similarity, threads)
-        query, row = (torch.from_numpy(each).to(device) for each in pairs)
-        hits = within_memory(lambda halvings: score_candidates(replace(chunk, halvings=halvings), query, row), device)
-        if not np.isfinite(hits[2]).all():
-            raise _not_finite(chunk)
-    return cut.first_of([hits])
+        whole = Chunk(prepare(queries, similarity, device), documents, cut.excluded, similarity, threads)
+
+        def search(halvings: int) -> Hits:
+            chunk, (query, row) = replace(whole, halvings=halvings), pairs
+            of_block, hits = row // chunk.starts.step, [no_hits()]
+            for number, block in enumerate(chunk.blocks()):
+                _finite_bounds(chunk, block)
+                here = np.flatnonzero(of_block == number)
+                some, rows = (torch.from_numpy(each[here]).to(device) for each in (query, row - block.start))
+                scores = exact_scores(chunk, block, some, rows)
+                hits.append((query[here].astype(np.int32), row[here].astype(np.int32), scores))
+            return cut.first_of(hits)
+
+        return within_memory(search, device)
 
 
-def _not_finite(chunk: Chunk) -> DataError:
-    """Return the error for vectors whose dot products cannot be computed in float32."""
-    todo = "; encode them again, in precision float32 if it was a lower one"
-    blocks = ((block.start, block.vectors) for block in chunk.blocks())
-    for start, vectors in chain([(0, chunk.queries)], blocks):
+def _search(chunk: Chunk, which: np.ndarray, shortlist: Shortlist) -> None:
+    """Add to the shortlist of some queries all documents whose exact scores may reach its least ones."""
+    chunk = replace(chunk, queries=chunk.queries[torch.from_numpy(which).to(chunk.device)], excluded=chunk.excluded[which])
+    asking, column = np.nonzero(chunk.excluded >= 0)
+    row = chunk.excluded[asking, column]
+    with Progress("search", len(chunk.documents), "documents") as progress:
+        for block in chunk.blocks():
+            here = (row >= block.start) & (row < block.start + len(block.vectors))
+            # What is left out has minus infinity, which never counts.
+            least = (send(shortlist.least, chunk.device) - _finite_bounds(chunk, block)).clamp_min(torch.finfo(torch.float32).min)
+            look = _Look(chunk, block, (asking[here], row[here] - block.start), least[:, None], shortlist)
+            chunk.threads.share(look.at, len(which), chunk.queries_at_once)
+            shortlist.settle()
+            progress.advance(len(block.vectors))
+
+
+class _Look(NamedTuple):
+    """What queries look for in a block."""
+
+    chunk: Chunk
+    block: Block
+    left_out: tuple[np.ndarray, np.ndarray]  # numbers of queries, ascending, and rows of the block
+    least: torch.Tensor  # fast score from which a document counts, float32 of shape (queries, 1)
+    shortlist: Shortlist
+
+    def at(self, queries: slice) -> None:
+        """Add to the shortlist the documents that count for some of the queries."""
+        scores = self.chunk.queries[queries] @ self.block.vectors.T
+        first, last = np.searchsorted(self.left_out[0], [queries.start, queries.stop])
+        if first < last:
+            query, row = (torch.from_numpy(each[first:last]).to(scores.device) for each in self.left_out)
+            scores[query - queries.start, row] = -torch.inf
+        self._add(queries.start, scores)
+
+    def _add(self, first: int, scores: torch.Tensor) -> None:
+        """Add what counts for the queries from the first on: of half of them at a time where it is much."""
+        number, documents = scores.shape
+        least = self.least[first : first + number]
+        if scores.numel() > MOST_PAIRS and number > 1 and int((scores >= least).sum()) > MOST_PAIRS:
+            self._add(first, scores[: number // 2])
+            self._add(first + number // 2, scores[number // 2 :])
+            return
+        places = places_from(scores, least)
+        query, row = places // documents + first, places % documents
+        exact = exact_scores(self.chunk, self.block, query, row)
+        self.shortlist.add((query.int().cpu().numpy(), (row + self.block.start).int().cpu().numpy(), exact), number)
+
+
+def _guess(chunk: Chunk, k: int) -> np.ndarray:
+    """Guess from a sample a score that at least k documents of each query reach, very likely: float32 of shape (queries,).
+
+    Minus infinity where there is none, as where the sample is too small.
+    """
+    documents, most = len(chunk.documents), chunk.block_size(SIZES[chunk.device.type].few)
+    size = min(documents, SMALLEST_SAMPLE + documents // SAMPLE, most)
+    rank, guess = rank_in_sample(k, size, documents), np.full(len(chunk.queries), -np.inf, np.float32)
+    if rank > size:
+        return guess
+    width = -(-size // SLICES)
+    starts = range(0, documents, width) if size == documents else np.linspace(0, documents - width, SLICES).astype(int).tolist()
+    sample = torch.cat([chunk.vectors(start, start + width) for start in starts])
+    bounds = _error_bounds(chunk, _longest(sample))
+
+    def look(some: slice) -> None:
+        guess[some] = (kth_largest(chunk.queries[some] @ sample.T, rank) - bounds[some]).cpu().numpy()
+
+    chunk.threads.share(look, len(guess), max(1, chunk.queries_at_once // 8))
+    return guess
+
+
+def _error_bounds(chunk: Chunk, longest: torch.Tensor) -> torch.Tensor:
+    """Bound, for each query, the distance between the fast score of a document and the exact one.
+
+    A dot product of length d in float32 is off by at most g |x| |y|, where g = d u / (1 - d u) and u is the unit roundoff, in
+    whatever order it is summed (Higham 2002, section 3.1), as long as nothing is smaller than the smallest normal number m. What
+    is smaller may be lost: at most m of each of d products and d sums, 2 d m together. The norms, too, are computed in float32,
+    where at most 2 d m of the sum of squares is lost, so a vector is no longer than its computed norm and the root of 2 d m.
+
+    Twice g is taken, and d + 4 for d: it covers the relative errors of the norms, of this bound and of what it is subtracted
+    from, and that two exact scores which float32 does not tell apart tie; 4 m covers the same among the smallest numbers.
+
+    ``longest`` is the norm of the longest document. The result, float32 of shape (queries,), is not finite where a vector is not,
+    or where a dot product may overflow: the product of the norms is infinite before a dot product is.
+    """
+    dim = chunk.queries.shape[1]
+    lost, relative = 2 * dim * SMALLEST_NORMAL, (dim + 4) * 2.0**-24
+    norms = chunk.queries.norm(dim=1) + lost**0.5
+    return relative / (1 - relative) * (2 * (longest + lost**0.5) * norms) + lost + 4 * SMALLEST_NORMAL
+
+
+def _finite_bounds(chunk: Chunk, block: Block) -> torch.Tensor:
+    """Return the bounds for the documents of a block; DataError for what cannot be computed in float32."""
+    bounds = _error_bounds(chunk, block.longest)
+    if bool(bounds.isfinite().all()):
+        return bounds
+    for whose, start, vectors in (("queries'", 0, chunk.queries), ("documents'", block.start, block.vectors)):
         finite = vectors.isfinite().all(dim=1)
         if not bool(finite.all()):
-            whose = "queries'" if vectors is chunk.queries else "documents'"
-            row = start + int(finite.int().argmin())
-            return DataError(f"the {whose} vectors hold infinity or not-a-number, first in row {row}{todo}")
-    return DataError("the vectors are so long that their dot products overflow float32; use the cosine, or another model")
+            found = f"hold infinity or not-a-number, first in row {start + int(finite.int().argmin())}"
+            raise DataError(f"the {whose} vectors {found}; encode them again, in precision float32 if it was a lower one")
+    raise DataError("the vectors are so long that their dot products overflow float32; use the cosine, or another model")
 
 
-def score_candidates(chunk: Chunk, query: torch.Tensor, row: torch.Tensor) -> Hits:
-    """Score pairs of query and document exactly, in their order; the chunk is read once.
+def exact_scores(chunk: Chunk, block: Block, query: torch.Tensor, row: torch.Tensor) -> np.ndarray:
+    """Compute dot products of pairs of query and document, in float64 and rounded to float32, of shape (pairs,).
 
-    ``query``, ascending, is int64 and ``row`` any integers of shape (pairs,).
+    ``query``, ascending, is the number of each pair's query, ``row`` the row of its document in the block, int64.
+
+    On a CPU most are computed faster than by :func:`careful_scores`, in whatever order. Products of float32 numbers are exact in
+    float64, so a sum of d of them is off by at most g |x| |y|, where g = d u / (1 - d u) and u is the unit roundoff of float64,
+    whatever its order, and two such sums are at most 2 g |x| |y| apart. Where everything so near rounds to the same float32, so
+    does the careful sum; it is computed only where that is not so, which is once in some ten thousand times.
     """
-    order, counts = by_block(row, chunk.starts)
-    queries, rows = (torch.split(numbers.index_select(0, order), counts) for numbers in (query, row))
-    parts = [
-        exact_scores(chunk, block, norms, some, of.long() - start)
-        for (start, block, norms, *_), some, of in zip(chunk.blocks(), queries, rows, strict=True)
-    ]
-    scores = torch.empty(len(row), device=row.device).index_copy_(0, order, torch.cat(parts))
-    return _hits(query, row, scores)
+    if block.vectors.is_cuda or not len(query):
+        return careful_scores(chunk.queries, block.vectors, query, row).cpu().numpy()
+    documents, place = block.exact, row
+    if documents is None:
+        used, place = map(torch.from_numpy, np.unique(row.numpy(), return_inverse=True))
+        documents = block.vectors[used].double()
+    firsts = torch.searchsorted(query, torch.arange(len(chunk.queries) + 1))
+    nothing, shape = torch.zeros(len(row), dtype=torch.float64), (len(chunk.queries), len(documents))
+    pairs = torch.sparse_csr_tensor(firsts, place, nothing, shape, check_invariants=False)
+    sums = torch.sparse.sampled_addmm(pairs, chunk.exact, documents.T, beta=0).values()
+    dim = chunk.queries.shape[1]
+    near = (4 * dim * 2.0**-53 * (float(block.longest) + LOST * dim**0.5) * chunk.norms)[query]
+    scores = (sums - near).float()
+    # A sum that rounds to the same float32 at both ends of its error is certain.
+    doubtful = (scores != (sums + near).float()).nonzero().flatten()
+    scores[doubtful] = careful_scores(chunk.queries, block.vectors, query[doubtful], row[doubtful])
+    return (scores + 0).numpy()  # no -0
 
 
-def _score_crowded(chunk: Chunk, crowded: torch.Tensor, least: torch.Tensor, cut: Cut) -> list[Hits]:
-    """Rank exactly, a few at a time, queries with more documents about the k-th score than the shortlist has room for."""
-    if not len(crowded):
-        return []
-    groups = torch.split(crowded, max(1, CROWDED_PAIRS // min(len(chunk.documents), chunk.sizes.documents)))
-    best = [no_hits() for _ in groups]
-    for start, block, norms, *_ in chunk.blocks():
-        for group, queries in enumerate(groups):
-            scores = chunk.scores(queries, start, block)
-            place, column = ((scores >= least[queries, None]) & (scores > -torch.inf)).nonzero(as_tuple=True)
-            exact = exact_scores(chunk, block, norms, queries[place], column)
-            hits = _hits(queries[place], column + start, exact)
-            best[group] = cut.first_of([best[group], hits])
-    return best
+def careful_scores(queries: torch.Tensor, documents: torch.Tensor, query: torch.Tensor, row: torch.Tensor) -> torch.Tensor:
+    """Compute dot products of pairs, summed in float64 in one order and rounded to float32, of shape (pairs,).
 
-
-def _hits(query: torch.Tensor, row: torch.Tensor, score: torch.Tensor) -> Hits:
-    return query.int().cpu().numpy(), row.int().cpu().numpy(), score.cpu().numpy()
+    So a score does not depend on the chunk, the block or the number of threads, and on the device only where two sums in float64
+    round to different sides, once in a hundred million times. Equally many pairs are always summed at once, since on CUDA the
+    order of a sum depends on how many there are.
+    """
+    size = min(SIZES[queries.device.type].pairs, max(1, PAIRS_BYTES // (PAIR_BYTES * queries.shape[1])))
+    missing = -len(row) % size
+    rows, numbers = (torch.nn.functional.pad(pair, (0, missing)) for pair in (row, query))  # the first pair of rows, and not read
+    scores = torch.empty(len(rows), device=queries.device)
+    for start in range(0, len(rows), size):
+        pairs = slice(start, start + size)
+        products = documents.index_select(0, rows[pairs]).double()
+        scores[pairs] = products.mul_(queries.index_select(0, numbers[pairs])).sum(dim=1)
+    return scores[: len(row)] + 0  # no -0

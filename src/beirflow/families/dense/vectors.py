@@ -2,6 +2,8 @@
 
 import io
 import sys
+from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +58,25 @@ class VectorFile:
             if stream.readinto(vectors.data) < vectors.nbytes:
                 raise damaged(self.path, "it ends before its last vector")
         return vectors
+
+
+class VectorFiles:
+    """The vectors of several files, such as those of all chunks, one after the other; ``sizes`` are their rows."""
+
+    def __init__(self, paths: Sequence[str], sizes: Sequence[int], *, checked: bool = False) -> None:
+        self._files = [VectorFile(path, size, checked=checked) for path, size in zip(paths, sizes, strict=True)]
+        self._firsts = [0, *accumulate(sizes)]
+        self.shape = self._firsts[-1], self._files[0].shape[1]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        """Read rows, float32 of shape (rows, dim); the slice has no step."""
+        start, stop, _ = rows.indices(len(self))
+        bounds = zip(self._files, self._firsts, self._firsts[1:], strict=False)
+        parts = [file[max(0, start - first) : stop - first] for file, first, end in bounds if first < stop and start < end]
+        return parts[0] if len(parts) == 1 else np.concatenate([np.empty((0, self.shape[1]), np.float32), *parts])
 
 
 def _array(shape: tuple[int, int]) -> np.ndarray:

@@ -24,7 +24,7 @@ from beirflow.models.computing.arrival import send
 from beirflow.ranking.chunk_search import OpenedChunk, SearchedFiles, SearchRequest, search_one_chunk
 from beirflow.ranking.ranking import Cut, Hits, no_hits
 from beirflow.ranking.searched import Ids, check_precision, check_rows, check_same, read_searched
-from beirflow.ranking.shortlist import Candidates, Shortlist, merge_sorted
+from beirflow.ranking.shortlist import Shortlist, kth_largest, largest
 from beirflow.run.devices import exact_device, require_exact_products, within_memory
 from beirflow.run.hardware import Hardware
 from beirflow.run.threads import Threads
@@ -33,10 +33,18 @@ SPARE = 128  # candidates kept beyond k: the room for documents whose scores the
 CROWDED_PAIRS = 1 << 20  # pairs that are scored and merged at once where all documents of a segment may tie
 
 
+class Candidates(NamedTuple):
+    """Pairs of a query and a document whose exact score may be among the k best of the query."""
+
+    query: torch.Tensor  # number of the query, ascending, int64 of shape (n,)
+    row: torch.Tensor  # row of the document, int64 of shape (n,)
+    least: torch.Tensor  # fast score from which a document is a candidate of each query, float32 of shape (queries,)
+    crowded: torch.Tensor  # queries with more candidates than there is room for, which have no pairs; int64
+
+
 class Part(NamedTuple):
     """Documents of a segment, ready to be compared; a search may receive them on its device already."""
 
-    start: int  # number of the first document, as they are read
     rows: np.ndarray  # row of each in the chunk, int64 of shape (documents,)
     places: torch.Tensor  # place of each one's text in the order of the blocks, on the device, int64 of shape (documents,)
     blocks: Blocks  # the texts
@@ -69,11 +77,10 @@ class Chunk:
         if self.kept:
             yield from self.kept
             return
-        parts, start, room = list[Part](), 0, self._room()
+        parts, room = list[Part](), self._room()
         for part in map_ahead(partial(arranged, device=self.device, halvings=self.halvings), self.segments()):
-            parts.append(part._replace(start=start))
-            yield parts[-1]
-            start += len(part.rows)
+            parts.append(part)
+            yield part
             room -= part.blocks.bytes
             if room < 0:
                 parts.clear()
@@ -103,13 +110,13 @@ class Chunk:
 
 
 def arranged(segment: Segment | Part, device: torch.device, halvings: int = 0) -> Part:
-    """Prepare the documents of a segment for comparison, numbered from 0, unless they are prepared already."""
+    """Prepare the documents of a segment for comparison, unless they are prepared already."""
     if isinstance(segment, Part):
         return segment
     blocks = in_blocks(segment.texts, device, halvings)
     place = np.empty(len(blocks.order), np.int64)
     place[blocks.order] = np.arange(len(place))
-    return Part(0, segment.rows.astype(np.int64), send(place[segment.text], device), blocks)
+    return Part(segment.rows.astype(np.int64), send(place[segment.text], device), blocks)
 
 
 def exact_top_k(
@@ -138,10 +145,11 @@ def exact_top_k(
 
         def search(halvings: int) -> Hits:
             chunk = replace(whole, halvings=halvings, kept=[])
-            shortlist = _shortlist(chunk, min(documents, cut.k + SPARE))
-            near = shortlist.candidates(shortlist.kth(cut.k, slice(None)) - 2 * error_bounds(chunk.queries))
-            lists = [*_score_candidates(chunk, near), *_score_crowded(chunk, near.crowded, near.least, cut)]
-            return merge_sorted(lists, cut, len(order), threads)
+            near, hits = _fast_pass(chunk, cut.k), Shortlist(np.full(len(order), -np.inf, np.float32), cut, threads)
+            for exact in _score_pairs(chunk, near.query.cpu().numpy(), near.row.cpu().numpy()):
+                hits.add(exact, len(order))
+            _search_crowded(chunk, near, hits)
+            return hits.best()
 
         query, row, score = within_memory(search, device)
     renamed = order[query].astype(np.int32)  # which the queries were before they were sorted
@@ -161,50 +169,64 @@ def exact_of_pairs(
 
     The other arguments and the result are those of :func:`exact_top_k`.
     """
-    query, row = pairs
     require_exact_products(device)  # the bound of what can be a token's best match supposes it
     with Threads(device) as threads:
         nothing = np.full(len(queries.counts), -1)
         whole = Chunk(Queries.of(queries, device), segments, len(cut.id_order), nothing, threads)
 
-        def score(halvings: int) -> list[Hits]:
-            chunk = replace(whole, halvings=halvings)
-            hits = [no_hits()]
-            for part in chunk.parts():
-                place = np.full(len(cut.id_order), -1)
-                place[part.rows] = np.arange(len(part.rows))
-                here = np.flatnonzero(place[row] >= 0)
-                some, documents = (torch.from_numpy(each).to(device) for each in (query[here], place[row[here]]))
-                hits.append(_score_exactly(chunk, part, some, documents))
-            return hits
-
-        hits = within_memory(score, device)
-    return cut.first_of(hits)
+        hits = within_memory(lambda halvings: _score_pairs(replace(whole, halvings=halvings), *pairs), device)
+    return cut.first_of([no_hits(), *hits])
 
 
-def _shortlist(chunk: Chunk, keep: int) -> Shortlist:
-    """Find the best ``keep`` documents of each query by fast scores, by their numbers as they are read."""
-    shortlist = Shortlist(len(chunk.queries.counts), keep, chunk.device)
+def _fast_pass(chunk: Chunk, k: int) -> Candidates:
+    """Find the documents whose exact scores may be among the k best, by fast scores and a bound on their error."""
+    number, keep = len(chunk.queries.counts), min(chunk.documents, k + SPARE)
+    best = torch.full((number, keep), -torch.inf, device=chunk.device)
+    rows = torch.zeros((number, keep), dtype=torch.int64, device=chunk.device)
     with Progress("search", chunk.documents, "documents") as progress:
         for part in chunk.parts():
+            here = send(part.rows, chunk.device)
 
-            def offer(queries: slice, part: Part = part) -> None:
+            def offer(queries: slice, part: Part = part, here: torch.Tensor = here) -> None:
                 for first in range(queries.start, queries.stop, chunk.queries_at_once):
                     some = slice(first, min(first + chunk.queries_at_once, queries.stop))
-                    shortlist.offer(some, chunk.scores(some, part), part.start)
+                    scores = torch.cat([best[some], chunk.scores(some, part)], dim=1)
+                    place = largest(scores, keep)
+                    rows[some] = torch.cat([rows[some], here.expand(len(scores), -1)], dim=1).gather(1, place)
+                    best[some] = scores.gather(1, place)
 
-            chunk.threads.share(offer, len(chunk.queries.counts), len(chunk.queries.counts))
+            chunk.threads.share(offer, number, number)
             progress.advance(len(part.rows))
-    return shortlist
+    least = kth_largest(best, min(k, keep)) - 2 * error_bounds(chunk.queries)
+    # What was dropped scores no more than the least that was kept.
+    is_crowded = (best.amin(dim=1) >= least) & (best.amin(dim=1) > -torch.inf) & (keep < chunk.documents)
+    is_near = (best >= least[:, None]) & (best > -torch.inf) & ~is_crowded[:, None]
+    return Candidates(is_near.nonzero()[:, 0], rows[is_near], least, is_crowded.nonzero().flatten())
 
 
-def _score_candidates(chunk: Chunk, near: Candidates) -> list[Hits]:
-    """Score candidates exactly; the hits of each segment are sorted by query."""
+def _score_pairs(chunk: Chunk, query: np.ndarray, row: np.ndarray) -> list[Hits]:
+    """Score pairs of numbers of queries, ascending, and rows exactly; the hits of each segment are sorted by query."""
     hits = []
     for part in chunk.parts():
-        here = ((near.row >= part.start) & (near.row < part.start + len(part.rows))).nonzero().flatten()
-        hits.append(_score_exactly(chunk, part, near.query[here], near.row[here].long() - part.start))
+        place = np.full(chunk.documents, -1)
+        place[part.rows] = np.arange(len(part.rows))
+        here = np.flatnonzero(place[row] >= 0)
+        some, documents = (torch.from_numpy(each).to(chunk.device) for each in (query[here], place[row[here]]))
+        hits.append(_score_exactly(chunk, part, some, documents))
     return hits
+
+
+def _search_crowded(chunk: Chunk, near: Candidates, hits: Shortlist) -> None:
+    """Score exactly, a few queries at a time, what may be among the best of queries with more of it than there is room for."""
+    if not len(near.crowded):
+        return
+    pairs = max(1, CROWDED_PAIRS // min(chunk.documents, SEGMENT_TOKENS))
+    for part in chunk.parts():
+        for queries in torch.split(near.crowded, min(pairs, chunk.queries_at_once)):
+            scores = chunk.scores(queries, part)
+            place, document = ((scores >= near.least[queries, None]) & (scores > -torch.inf)).nonzero(as_tuple=True)
+            hits.add(_score_exactly(chunk, part, queries[place], document), len(queries))
+        hits.settle()
 
 
 def _score_exactly(chunk: Chunk, part: Part, query: torch.Tensor, document: torch.Tensor) -> Hits:
@@ -225,22 +247,6 @@ def _score_exactly(chunk: Chunk, part: Part, query: torch.Tensor, document: torc
     chunk.threads.share(score, len(bounds) - 1, len(bounds) - 1)
     rows = part.rows[document.cpu().numpy()]
     return query.cpu().numpy().astype(np.int32), rows.astype(np.int32), scores.cpu().numpy()
-
-
-def _score_crowded(chunk: Chunk, crowded: torch.Tensor, least: torch.Tensor, cut: Cut) -> list[Hits]:
-    """Find the exact top k of queries, a few at a time, with more documents about the k-th score than the shortlist can hold."""
-    if not len(crowded):
-        return []
-    pairs = max(1, CROWDED_PAIRS // min(chunk.documents, SEGMENT_TOKENS))
-    groups = torch.split(crowded, min(pairs, chunk.queries_at_once))
-    best = [no_hits() for _ in groups]
-    for part in chunk.parts():
-        for group, queries in enumerate(groups):
-            scores = chunk.scores(queries, part)
-            place, document = ((scores >= least[queries, None]) & (scores > -torch.inf)).nonzero(as_tuple=True)
-            hits = _score_exactly(chunk, part, queries[place], document)
-            best[group] = cut.first_of([best[group], hits])
-    return best
 
 
 def search_tokens(

@@ -1,4 +1,4 @@
-"""Neighbours in an index: pairs, chunks, and indexes that do not fit."""
+"""Neighbours in an index: pairs, and indexes that do not fit."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 
 from beirflow.core.errors import DataError
 from beirflow.families.approximate.build_index import trained_index
-from beirflow.families.approximate.neighbours import chunks_of, find_neighbours, pairs_of, read_index
+from beirflow.families.approximate.neighbours import find_neighbours, pairs_of, read_index
 from beirflow.families.approximate.settings import ApproximateSettings
 
 faiss: Any = pytest.importorskip("faiss")
@@ -50,11 +50,6 @@ def test_pairs_leave_out_what_was_not_found_and_the_excluded_row() -> None:
     assert (query.tolist(), row.tolist()) == ([0, 0, 1, 1], [4, 2, 2, 4])
     query, row = pairs_of(rows, np.array([[4, 3], [-1, -1], [1, -1]]), 2)
     assert (query.tolist(), row.tolist()) == ([0, 1, 1], [2, 2, 7])
-
-
-def test_rows_are_in_the_chunk_that_holds_them() -> None:
-    rows = np.array([0, 9, 10, 3, 14, 11])
-    assert [places.tolist() for places in chunks_of(rows, [10, 1, 4])] == [[0, 1, 3], [2], [4, 5]]
 
 
 def test_queries_of_other_dimensions_and_indexes_of_other_documents_are_refused(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from beir_writer import write_corpus_record
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import ConfigError, DataError
 from beirflow.core.records import Job, read_json, write_json, write_record
-from beirflow.families.dense import compression as module
-from beirflow.families.dense import fast_pass
-from beirflow.families.dense.compression import Compression, find_ranges, read_ranges
+from beirflow.families.dense import ranges as module
+from beirflow.families.dense.compression import Compression
+from beirflow.families.dense.ranges import find_ranges, read_ranges
 from beirflow.families.dense.top_k import exact_top_k
 from beirflow.ranking.ranking import Cut, byte_order
 from pairs import pairs
@@ -74,12 +74,9 @@ def test_what_is_stored_is_what_sentence_transformers_stores(how: str, dimension
 
 
 @pytest.mark.parametrize(
-    ("spare", "cosine", "dimensions", "how"), pairs([0, 128], [False, True], [None, 7], ["float32", "float16", "int8", "binary"])
+    ("cosine", "dimensions", "how"), pairs([False, True], [None, 7], ["float32", "float16", "int8", "binary"])
 )
-def test_the_search_is_that_of_brute_force_over_what_is_stored(
-    monkeypatch: pytest.MonkeyPatch, how: str, dimensions: int | None, cosine: bool, spare: int
-) -> None:
-    monkeypatch.setattr(fast_pass, "SPARE", spare)
+def test_the_search_is_that_of_brute_force_over_what_is_stored(how: str, dimensions: int | None, cosine: bool) -> None:
     way = compression(how, dimensions, cosine)
     queries, documents = (way.compressed(vectors) for vectors in (QUERIES, DOCUMENTS))
     cut = Cut(30, byte_order(IDS), np.full(20, -1))

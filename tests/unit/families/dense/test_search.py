@@ -25,7 +25,7 @@ from beirflow.core.layout import CANDIDATES, record_of
 from beirflow.core.records import Job, read_json, write_json, write_record
 from beirflow.evaluation.evaluate import evaluate_run
 from beirflow.families.dense import search
-from beirflow.families.dense.compression import find_ranges
+from beirflow.families.dense.ranges import find_ranges
 from beirflow.ranking.candidates import Candidates
 from beirflow.ranking.merge import merge_chunks
 from beirflow.run.hardware import Hardware

@@ -8,12 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from beirflow.core.errors import DataError
-from beirflow.families.dense import chunk_blocks, fast_pass
-from beirflow.families.dense import top_k as search
+from beirflow.families.dense import top_k
+from beirflow.families.dense.top_k import Chunk, Sizes
 from beirflow.ranking import ranking, shortlist
 from beirflow.ranking.ranking import Cut, byte_order
+from beirflow.run.threads import Threads
 from listening import heard, short_of_memory
 from pairs import pairs
 
@@ -28,24 +30,14 @@ def _few_threads() -> None:
 
 @pytest.fixture
 def blocks(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Set the sizes of blocks, in their order: queries, again, documents, at once, pairs; and the room beyond k."""
-
-    def resize(*sizes: int, spare: int | None = None) -> None:
-        if sizes:
-            monkeypatch.setitem(chunk_blocks.BLOCKS, "cpu", chunk_blocks.Blocks(*sizes))
-        if spare is not None:
-            monkeypatch.setattr(fast_pass, "SPARE", spare)
-
-    return resize
+    """Set the sizes of blocks, in their order: queries, documents, documents for few queries, pairs."""
+    return lambda *sizes: monkeypatch.setitem(top_k.SIZES, "cpu", Sizes(*sizes))
 
 
-@pytest.fixture(autouse=True, params=["float32", "bfloat16"])
-def dtype(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    if request.param == "bfloat16":  # even where it takes more time, on any processor
-        monkeypatch.setattr(fast_pass, "_room_in_bfloat16", lambda chunk, _, k: min(len(chunk.documents), k + fast_pass.SPARE))
-    else:
-        monkeypatch.setattr(fast_pass, "choose_precision", lambda *_: torch.float32)
-    return str(request.param)
+@pytest.fixture(autouse=True, params=[1, 1000])
+def _queries_whose_documents_are_in_float64(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All documents of a block, or those that a pair needs."""
+    monkeypatch.setattr(top_k, "MANY_QUERIES", request.param)
 
 
 def random_vectors(kind: str, count: int, dim: int = 8, seed: int = 0) -> np.ndarray:
@@ -67,7 +59,7 @@ def ids_for(count: int, seed: int = 0) -> list[str]:
 def exact(vectors: tuple[np.ndarray, np.ndarray], ids: Sequence[str], k: int, **options: Any) -> Hits:
     queries, documents = vectors
     cut = Cut(k, byte_order(pa.array(ids, pa.string())), options.pop("excluded", np.full(len(queries), -1)))
-    found = search.exact_top_k(queries, documents, cut, **{"similarity": "dot", "device": CPU} | options)
+    found = top_k.exact_top_k(queries, documents, cut, **{"similarity": "dot", "device": CPU} | options)
     assert [column.dtype for column in found] == [np.int32, np.int32, np.float32]
     return list(zip(*(column.tolist() for column in found), strict=True))
 
@@ -93,10 +85,10 @@ def unit_length(vectors: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("spare", "k", "kind"), pairs([0, 3, 128], [1, 10, 50, 199, 200, 1000], ["normal", "whole", "duplicates", "equal"])
+    ("sample", "k", "kind"), pairs([1, 60, 2048], [1, 10, 50, 199, 200, 1000], ["normal", "whole", "duplicates", "equal"])
 )
-def test_the_top_k_is_that_of_brute_force(blocks: Callable[..., None], kind: str, k: int, spare: int) -> None:
-    blocks(spare=spare)
+def test_the_top_k_is_that_of_brute_force(monkeypatch: pytest.MonkeyPatch, kind: str, k: int, sample: int) -> None:
+    monkeypatch.setattr(top_k, "SMALLEST_SAMPLE", sample)
     vectors = random_vectors(kind, 7, seed=1), random_vectors(kind, 200)
     assert exact(vectors, ids_for(200), k) == brute_force(vectors, ids_for(200), k)
 
@@ -126,7 +118,7 @@ def test_the_cosine_ignores_lengths_however_small_and_is_zero_for_zero_vectors()
 
 @pytest.mark.parametrize("kind", ["normal", "duplicates", "equal"])
 def test_an_excluded_row_leaves_its_place_to_the_next(blocks: Callable[..., None], kind: str) -> None:
-    blocks(4, 3, 30, 20, 7, spare=2)
+    blocks(4, 30, 30, 7)
     documents, ids = random_vectors(kind, 100), ids_for(100)
     query = random_vectors("normal", 1, seed=1)
     ranking = [row for _, row, _ in brute_force((query, documents), ids, 100)]
@@ -146,7 +138,7 @@ def test_results_depend_on_no_block_and_no_thread(blocks: Callable[..., None], k
     vectors, ids = (random_vectors(kind, 20, 33, seed=1), random_vectors(kind, 80, 33)), ids_for(80)
     expected = exact(vectors, ids, 10)
     for documents, queries, threads in [(1, 512, 1), (7, 3, 2), (79, 1, 1), (80, 20, 2), (81, 19, 1)]:
-        blocks(queries, 3, documents, 1 + documents // 2, 1 + documents % 5, spare=16)
+        blocks(queries, documents, documents + threads, 1 + documents % 5)
         torch.set_num_threads(threads)
         assert exact(vectors, ids, 10) == expected
 
@@ -155,14 +147,14 @@ def test_results_depend_on_no_block_and_no_thread(blocks: Callable[..., None], k
 def test_where_memory_runs_out_blocks_are_halved_and_hits_stay(
     blocks: Callable[..., None], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: type[Exception]
 ) -> None:
-    blocks(16, 16, 128, 128, 7)
+    blocks(16, 128, 128, 7)
     vectors, ids = (random_vectors("normal", 20, seed=1), random_vectors("normal", 500)), ids_for(500)
     expected, most = exact(vectors, ids, 10), 300
 
-    def is_too_much(chunk: chunk_blocks.Chunk, queries: slice, start: int, block: torch.Tensor) -> bool:
-        return len(chunk.queries[queries]) * len(block) > most
+    def is_too_much(look: top_k._Look, queries: slice) -> bool:
+        return len(look.chunk.queries[queries]) * len(look.block.vectors) > most
 
-    short_of_memory(monkeypatch, chunk_blocks.Chunk, "scores", is_too_much, error)
+    short_of_memory(monkeypatch, top_k._Look, "at", is_too_much, error)
     assert exact(vectors, ids, 10) == expected
     assert "out of memory in a search; continuing with blocks of 1/4 of their size" in caplog.messages
     most = 0
@@ -173,18 +165,17 @@ def test_where_memory_runs_out_blocks_are_halved_and_hits_stay(
 def test_excluded_rows_stay_excluded_where_memory_runs_out_behind_the_first_block(
     blocks: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    blocks(16, 16, 128, 128, 7)
+    blocks(16, 128, 128, 7)
     vectors, ids = (random_vectors("normal", 3, seed=1), random_vectors("normal", 500)), ids_for(500)
-    excluded, compute, failed = np.random.default_rng(0).integers(0, 500, (3, 100)), chunk_blocks.Chunk.scores, list[int]()
+    excluded, look, failed = np.random.default_rng(0).integers(0, 500, (3, 100)), top_k._Look.at, list[int]()
 
-    def failing_once(self: chunk_blocks.Chunk, queries: slice, start: int, block: torch.Tensor) -> torch.Tensor:
-        scores = compute(self, queries, start, block)
-        if start and not failed:
-            failed.append(start)
+    def failing_once(self: top_k._Look, queries: slice) -> None:
+        look(self, queries)
+        if self.block.start and not failed:
+            failed.append(self.block.start)
             raise torch.OutOfMemoryError
-        return scores
 
-    monkeypatch.setattr(chunk_blocks.Chunk, "scores", failing_once)
+    monkeypatch.setattr(top_k._Look, "at", failing_once)
     assert exact(vectors, ids, 450, excluded=excluded) == brute_force(vectors, ids, 450, excluded=excluded)
     assert failed
 
@@ -201,9 +192,7 @@ def test_equal_vectors_have_equal_scores_wherever_they_stand(dim: int, similarit
     assert {score[row] for row in copies} == {alone}
 
 
-@pytest.mark.parametrize("spare", [0, 4, 128])
-def test_scores_that_a_product_in_float32_confuses_are_ranked_exactly(blocks: Callable[..., None], spare: int) -> None:
-    blocks(spare=spare)
+def test_scores_that_a_product_in_float32_confuses_are_ranked_exactly() -> None:
     rng = np.random.default_rng(5)
     halves = rng.integers(2**18, 2**20, (400, 32)).astype(np.float32)
     documents = np.concatenate([halves, -halves, rng.integers(-40, 40, (400, 1)) / 64], axis=1).astype(np.float32)
@@ -223,7 +212,7 @@ def test_scores_that_a_product_in_float32_confuses_are_ranked_exactly(blocks: Ca
 def test_vectors_that_are_not_finite_are_an_error_that_says_so(
     blocks: Callable[..., None], similarity: str, value: float, whose: str, row: int
 ) -> None:
-    blocks(4, 3, 30, 20, 7)
+    blocks(4, 30, 30, 7)
     vectors = {"queries": random_vectors("normal", 5, seed=1), "documents": random_vectors("normal", 70)}
     vectors[whose][row, 3] = value
     with pytest.raises(DataError, match=f"the {whose}' vectors hold infinity or not-a-number, first in row {row}; encode"):
@@ -238,14 +227,10 @@ def test_dot_products_that_overflow_are_an_error(queries: list[list[float]], doc
 
 
 @pytest.mark.parametrize(
-    ("scales", "near", "spare"),
-    pairs([(1e18, 1e-30), (1e-22, 1e-22), (1e-30, 1e18), (1e-19, 1e-19), (1, 1e-44)], [False, True], [0, 128]),
+    ("scales", "near"), pairs([(1e18, 1e-30), (1e-22, 1e-22), (1e-30, 1e18), (1e-19, 1e-19), (1, 1e-44)], [False, True])
 )
-def test_numbers_at_the_lower_end_of_float32_lose_no_document(
-    blocks: Callable[..., None], scales: tuple[float, float], near: bool, spare: int
-) -> None:
+def test_numbers_at_the_lower_end_of_float32_lose_no_document(scales: tuple[float, float], near: bool) -> None:
     """Squares or products below the smallest number of float32 count as 0 in the fast pass."""
-    blocks(spare=spare)
     queries, documents = random_vectors("normal", 5, 32, seed=1), random_vectors("normal", 400, 32)
     if near:
         documents = documents[:1] * (1 + random_vectors("whole", 400, 32) * np.float32(2.0**-22))
@@ -269,74 +254,59 @@ class Read:
 
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
 def test_less_is_computed_at_once_where_vectors_have_more_dimensions(monkeypatch: pytest.MonkeyPatch, similarity: str) -> None:
-    monkeypatch.setattr(chunk_blocks, "BLOCK_BYTES", 30 * 8 * chunk_blocks.DOCUMENT_BYTES)
-    monkeypatch.setattr(chunk_blocks, "PAIRS_BYTES", 12 * 8 * chunk_blocks.PAIR_BYTES)
-    for dim, documents, most in [(8, 30, 12), (16, 15, 6), (100, 2, 1), (1000, 1, 1)]:
+    monkeypatch.setattr(top_k, "BLOCK_BYTES", 30 * 8 * top_k.DOCUMENT_BYTES)
+    monkeypatch.setattr(top_k, "PAIRS_BYTES", 12 * 8 * top_k.PAIR_BYTES)
+    for dim, documents in [(8, 30), (16, 15), (100, 2), (1000, 1)]:
         vectors = random_vectors("normal", 3, dim, seed=1), random_vectors("normal", 60, dim)
         read = Read(vectors[1])
         found = exact((vectors[0], read), ids_for(60), 5, similarity=similarity)  # type: ignore[arg-type]
         assert read.most == documents
-        assert chunk_blocks.BLOCKS["cpu"].of_dim(dim).pairs == most
         assert found == brute_force(vectors, ids_for(60), 5, similarity=similarity)
 
 
-@pytest.mark.parametrize("device", chunk_blocks.BLOCKS)
-def test_a_block_takes_no_more_memory_whatever_the_dimensions(device: str) -> None:
-    most = chunk_blocks.BLOCKS[device]
-    for dim in (1, 384, 1024, 4096, 1 << 20):
-        blocks = most.of_dim(dim)
-        assert 2 * blocks.documents * dim * 24 <= 1 << 30
-        assert blocks.pairs * dim * 16 <= 1 << 28
-        assert 1 <= blocks.documents <= most.documents
-        assert 1 <= blocks.pairs <= most.pairs
-    assert most.of_dim(384).documents >= 8192
-
-
-@pytest.mark.parametrize(("limit", "most"), [(1, 100 + 5), (1000, 1000 + 10 * 5), (1 << 22, 64 * 100 + 64 * 5)])
-def test_where_all_scores_tie_a_few_queries_are_merged_at_a_time(
-    blocks: Callable[..., None], monkeypatch: pytest.MonkeyPatch, limit: int, most: int
+@pytest.mark.parametrize("most", [100, 1 << 22])
+def test_where_all_scores_tie_few_are_kept_at_a_time(
+    blocks: Callable[..., None], monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    blocks(64, 5, 100, 100, 512, spare=2)
-    monkeypatch.setattr(search, "CROWDED_PAIRS", limit)
+    blocks(64, 100, 100, 512)
+    monkeypatch.setattr(top_k, "MOST_PAIRS", most)
     monkeypatch.setattr(shortlist, "MERGED_QUERIES", 1)
     merged = heard(monkeypatch, ranking, "merge_hits", lambda parts, *_: sum(len(part[0]) for part in parts))
     vectors = random_vectors("equal", 64), random_vectors("equal", 400)
     assert exact(vectors, ids_for(400), 5) == brute_force(vectors, ids_for(400), 5)
-    assert (max(merged[:-64]), merged[-64:]) == (most, [5] * 64)
+    assert max(merged) == min(most, 32 * 100)
+    assert max(merged[-64:]) <= (1 + shortlist.ROOM) * 5
 
 
 @pytest.fixture
-def shortlists(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, bool]]:
-    """Of every shortlist the number of queries, and whether with a guess."""
-    return heard(monkeypatch, fast_pass, "_search", lambda chunk, keep, least: (len(chunk.queries), least is not None))
+def passes(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
+    """The queries of every pass over the chunk."""
+    return heard(monkeypatch, top_k, "_search", lambda chunk, which, _: which.tolist())
 
 
 @pytest.mark.parametrize("kind", ["normal", "whole", "duplicates", "equal"])
-def test_a_guess_from_a_sample_changes_nothing(
-    blocks: Callable[..., None], shortlists: list[tuple[int, bool]], kind: str, dtype: str
-) -> None:
-    blocks(spare=30)
+def test_a_guess_from_a_sample_changes_nothing(monkeypatch: pytest.MonkeyPatch, passes: list[list[int]], kind: str) -> None:
+    monkeypatch.setattr(top_k, "SMALLEST_SAMPLE", 200)
     vectors = random_vectors(kind, 7, seed=1), random_vectors(kind, 2000)
     assert exact(vectors, ids_for(2000), 50) == brute_force(vectors, ids_for(2000), 50)
-    assert shortlists[0] == (7, True)
-    assert (len(shortlists) == 2) == (dtype == "bfloat16" and kind in ("duplicates", "equal"))  # crowded
+    assert passes == [list(range(7))]
 
 
 def test_where_the_sample_has_all_the_best_the_guess_is_too_high_and_made_up_for(
-    blocks: Callable[..., None], shortlists: list[tuple[int, bool]], dtype: str
+    monkeypatch: pytest.MonkeyPatch, passes: list[list[int]]
 ) -> None:
-    blocks(spare=30)
+    monkeypatch.setattr(top_k, "SMALLEST_SAMPLE", 131)
     queries, documents = np.eye(3, 8, dtype=np.float32), random_vectors("normal", 2000)
-    width = 8  # of the sample's 16 slices, which begin at these places
-    for start in np.linspace(0, 2000 - width, 16).astype(int)[:5]:
-        documents[start : start + width] += 2 * queries[1]
+    width = 4  # of the sample's slices, 131 + 2000 // 16 documents together
+    for start in np.linspace(0, 2000 - width, shortlist.SLICES).astype(int)[:11]:
+        documents[start : start + width] += 3 * queries[1]
     vectors, excluded = (queries, documents), np.array([-1, 5, 1999])
     assert exact(vectors, ids_for(2000), 50, excluded=excluded) == brute_force(vectors, ids_for(2000), 50, excluded=excluded)
-    assert shortlists == [(3, True), *([(1, True)] if dtype == "bfloat16" else []), (1, False)]
+    assert passes == [[0, 1, 2], [1]]
 
 
 def test_an_exception_in_a_thread_is_raised_and_torch_has_as_many_threads_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast_pass.Shortlist, "offer", lambda *_: 1 / 0)
+    monkeypatch.setattr(top_k._Look, "at", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         exact((random_vectors("normal", 3), random_vectors("normal", 20)), ids_for(20), 2)
     assert torch.get_num_threads() == 2
@@ -347,14 +317,97 @@ def test_vectors_of_different_dimensions_are_an_error() -> None:
         exact((np.ones((1, 2), np.float32), np.ones((4, 3), np.float32)), ids_for(4), 2)
 
 
-def test_a_sample_is_no_larger_than_two_blocks(
-    blocks: Callable[..., None], monkeypatch: pytest.MonkeyPatch, shortlists: list[tuple[int, bool]]
-) -> None:
-    blocks(4, 3, 32, 32, 64, spare=30)
-    products: list[tuple[int, ...]] = []
-    largest = fast_pass.kth_largest
-    monkeypatch.setattr(fast_pass, "kth_largest", lambda scores, k: products.append(tuple(scores.shape)) or largest(scores, k))
-    vectors = random_vectors("normal", 4, seed=1), random_vectors("normal", 2000)
-    assert exact(vectors, ids_for(2000), 10) == brute_force(vectors, ids_for(2000), 10)
-    assert {documents for _, documents in products} == {64}
-    assert shortlists[0] == (4, True)
+@pytest.mark.parametrize(
+    ("dim", "sizes", "positive"),
+    pairs([1, 5, 384, 2000], [(1, 1), (1e4, 1e-3), (1e-20, 1e-20), (1e-38, 1), (1, 1e-44), (1e15, 1e15)], [False, True]),
+)
+def test_fast_scores_lie_within_their_bounds(dim: int, sizes: tuple[float, float], positive: bool) -> None:
+    queries, documents = (
+        vectors / np.linalg.norm(vectors, axis=1, keepdims=True) * np.float32(size)
+        for vectors, size in zip((random_vectors("normal", 50, dim, seed) for seed in (0, 1)), sizes, strict=True)
+    )
+    if positive:
+        queries, documents = np.abs(queries), np.abs(documents)
+    with Threads(CPU) as threads:
+        chunk = Chunk(torch.from_numpy(queries), documents, np.full((50, 1), -1), "dot", threads)
+        [block] = chunk.blocks()
+        bounds = top_k._error_bounds(chunk, block.longest)
+    far = np.abs(queries @ documents.T - queries.astype(np.float64) @ documents.astype(np.float64).T).max(axis=1)
+    assert (far <= bounds.numpy()).all()
+
+
+class Summed(TorchDispatchMode):
+    """Notes the shapes of what is summed in float64."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shapes: list[tuple[int, ...]] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
+        if func is torch.ops.aten.sum.dim_IntList and args[0].dtype == torch.float64:
+            self.shapes.append(tuple(args[0].shape))
+        return func(*args, **(kwargs or {}))
+
+
+def scores_of(queries: np.ndarray, documents: np.ndarray) -> np.ndarray:
+    """Scores of all pairs."""
+    query, row = (torch.from_numpy(part) for part in np.divmod(np.arange(len(queries) * len(documents)), len(documents)))
+    with Threads(CPU) as threads:
+        chunk = Chunk(torch.from_numpy(queries), documents, np.full((len(queries), 1), -1), "dot", threads)
+        [block] = chunk.blocks()
+        return top_k.exact_scores(chunk, block, query, row).reshape(len(queries), -1)
+
+
+def between(rng: np.random.Generator, count: int, dim: int) -> tuple[np.ndarray, np.ndarray]:
+    """Vectors whose dot products lie between two neighbours in float32, or one of their last bits in float64 beside that."""
+    documents = rng.integers(-8, 9, (count, dim)).astype(np.float32)
+    documents[:, -3:] = [2.0**20, 2.0**-4, 0]
+    documents[:, -1] = rng.choice([-1, 0, 1], count) * 2.0**-33
+    return np.ones((3, dim), np.float32), documents[:, rng.permutation(dim)]
+
+
+def vectors_of(kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Queries and 300 documents."""
+    queries, documents = (random_vectors("normal", count, 48) for count in (5, 300))
+    if kind == "between":
+        return between(np.random.default_rng(7), 300, 48)
+    if kind == "cancelling":
+        return np.concatenate([queries, queries], axis=1), np.concatenate([documents, -documents], axis=1)
+    if kind == "zeros":
+        documents[::2] = 0
+    return queries, documents
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-18, 1e-25])
+@pytest.mark.parametrize("kind", ["normal", "between", "cancelling", "zeros"])
+def test_scores_are_those_of_the_careful_sum_in_every_bit(monkeypatch: pytest.MonkeyPatch, kind: str, scale: float) -> None:
+    """Also where the first sum is as wrong as it may be, in one direction or the other."""
+    queries, documents = (vectors * np.float32(scale) for vectors in vectors_of(kind))
+    pairs = [torch.from_numpy(part) for part in np.divmod(np.arange(len(queries) * 300), 300)]
+    careful = top_k.careful_scores(torch.from_numpy(queries), torch.from_numpy(documents), *pairs)
+    expected = careful.reshape(len(queries), 300).numpy()
+    np.testing.assert_array_equal(scores_of(queries, documents), expected)
+    original = torch.sparse.sampled_addmm
+    most = queries.shape[1] * 2.0**-53 * np.linalg.norm(queries.astype(float), axis=1)[:, None]
+    far = torch.from_numpy(most * np.linalg.norm(documents.astype(float), axis=1)).reshape(-1)
+    for direction in (-1, 1):
+
+        def wrong(*arguments: Any, direction: int = direction, **options: Any) -> Any:
+            sums = original(*arguments, **options)
+            sums.values().add_(direction * far)
+            return sums
+
+        monkeypatch.setattr(torch.sparse, "sampled_addmm", wrong)
+        np.testing.assert_array_equal(scores_of(queries, documents), expected)
+
+
+def test_the_careful_sum_is_rarely_needed_and_always_of_equally_many(blocks: Callable[..., None]) -> None:
+    blocks(512, 1000, 1000, 64)
+    queries, documents = random_vectors("normal", 20, 384), random_vectors("normal", 1000, 384)
+    with Summed() as summed:
+        scores_of(queries, documents)
+    assert len(summed.shapes) <= 1 + 20 * 1000 / 64 / 100
+    with Summed() as summed:
+        scores_of(*between(np.random.default_rng(3), 300, 384))
+    assert len(summed.shapes) > 1
+    assert set(summed.shapes) == {(64, 384)}

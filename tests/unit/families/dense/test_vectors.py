@@ -12,7 +12,7 @@ from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.records import Job, write_record
 from beirflow.core.writing import DigestingWriter
-from beirflow.families.dense.vectors import VectorFile, VectorWriter, read_vectors
+from beirflow.families.dense.vectors import VectorFile, VectorFiles, VectorWriter, read_vectors
 
 VECTORS = np.random.default_rng(0).standard_normal((50, 6)).astype(np.float32)
 
@@ -43,6 +43,16 @@ def test_a_slice_reads_its_rows(tmp_path: Path, rows: slice, count: int) -> None
     assert (len(file), file.shape) == (count, (count, 6))
     np.testing.assert_array_equal(file[rows], VECTORS[:count][rows])
     assert file[rows].dtype == np.float32
+
+
+@pytest.mark.parametrize("rows", [slice(0, 50), slice(10, 30), slice(19, 20), slice(20, 21), slice(7, 7), slice(45, 99)])
+def test_several_files_are_read_as_one(tmp_path: Path, rows: slice) -> None:
+    sizes, parts = [20, 0, 1, 29], np.split(VECTORS, [20, 20, 21])
+    paths = [str(store(tmp_path / f"{number}.npy", part)) for number, part in enumerate(parts)]
+    files = VectorFiles(paths, sizes)
+    assert (len(files), files.shape) == (50, (50, 6))
+    np.testing.assert_array_equal(files[rows], VECTORS[rows])
+    assert files[rows].dtype == np.float32
 
 
 def test_a_file_that_is_cut_while_it_is_read_is_damaged(tmp_path: Path) -> None:

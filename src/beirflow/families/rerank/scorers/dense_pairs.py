@@ -7,9 +7,8 @@ import numpy as np
 import torch
 
 from beirflow.data.document_text import KINDS, Kind
-from beirflow.families.dense.chunk_blocks import BLOCKS, prepare
-from beirflow.families.dense.exact_scores import careful_scores
 from beirflow.families.dense.settings import DenseSettings
+from beirflow.families.dense.top_k import careful_scores, prepare
 from beirflow.families.rerank.scorers.encoders import EncodedPairs
 from beirflow.models.encoders.load import load_encoder
 from beirflow.models.encoders.query_lists import windows_of
@@ -31,10 +30,9 @@ class DensePairs(EncodedPairs):
 
     def _of_pairs(self, queries: Sequence[str], documents: Sequence[str], query: np.ndarray, document: np.ndarray) -> np.ndarray:
         of_queries = torch.cat([vectors for _, vectors in self._windows("queries", queries)])
-        size = BLOCKS[self._device.type].of_dim(of_queries.shape[1]).pairs
         scores = np.empty(len(query), np.float32)
         for start, vectors in self._windows("documents", documents):
             here = np.flatnonzero((document >= start) & (document < start + len(vectors)))
             numbers, rows = (torch.from_numpy(each).to(self._device) for each in (query[here], document[here] - start))
-            scores[here] = careful_scores(of_queries, vectors, numbers, rows, size).cpu().numpy() + np.float32(0)  # no -0
+            scores[here] = careful_scores(of_queries, vectors, numbers, rows).cpu().numpy()
         return scores
