@@ -123,27 +123,12 @@ class ReportFiles:
         return table.assign(first=pick.random(), groups="a", detectable=0.02)
 
     def _comparison(self, pick: random.Random) -> pd.DataFrame:
-        numbers = ("mean_a", "mean_b", "difference", "low", "high", "p", "p_holm", "effect_size", "detectable")
-        columns = ["dataset", "measure", "system_a", "system_b", "queries", *numbers]
-        return pd.DataFrame(
-            [
-                [
-                    row,
-                    "NDCG@10",
-                    a,
-                    b,
-                    self.of,
-                    *(pick.uniform(-0.1, 0.1) for _ in numbers[:5]),
-                    pick.random(),
-                    pick.choice((0.001, 1.0)),
-                    pick.gauss(0, 1),
-                    0.02,
-                ]
-                for row in self.rows
-                for a, b in combinations(self.systems, 2)
-            ],
-            columns=columns,
-        )
+        pairs = [(row, a, b) for row in self.rows for a, b in combinations(self.systems, 2)]
+        table = pd.DataFrame(pairs, columns=["dataset", "system_a", "system_b"]).assign(measure="NDCG@10", queries=self.of)
+        for name in ("mean_a", "mean_b", "difference", "low", "high", "effect_size"):
+            table[name] = [pick.uniform(-0.1, 0.1) for _ in pairs]
+        table["p"], table["p_holm"] = [pick.random() for _ in pairs], [pick.choice((0.001, 1.0)) for _ in pairs]
+        return table.assign(detectable=0.02)
 
     def _costs(self, pick: random.Random) -> pd.DataFrame:
         stages = ("load", "queries", "index", "search", "merge", "evaluate")

@@ -71,7 +71,7 @@ def write_choice(
         "busy_load": BUSY_LOAD,
         "least_documents": LEAST_DOCUMENTS,
     }
-    write_page("choice.html.j2", page_path, values, scripts=("tables.js", "choice.js"))
+    write_page("choice.html.j2", page_path, values, scripts=["tables.js"])
     record_files_for_reading(
         paths=[page_path, table_path],
         manifest_path=manifest_path,

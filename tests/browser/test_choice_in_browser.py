@@ -70,14 +70,3 @@ def test_the_choice_fits_a_desk_and_a_phone_and_axe_finds_nothing(browser: Chrom
     assert browser.violations() == []
     assert browser.requested() == [page.as_uri()]
     assert browser.complaints() == []
-
-
-def test_no_column_fades_in_print(browser: Chromium, page: Path) -> None:
-    fades = "[...document.querySelectorAll('.scroll')].filter((e) => getComputedStyle(e).maskImage !== 'none').length"
-    browser.size(390, 900)
-    browser.media()
-    browser.open(page)
-    assert browser.evaluate(fades) > 0  # a window that is too narrow
-    browser.media("print")
-    assert browser.evaluate(fades) == 0
-    browser.media()

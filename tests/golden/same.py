@@ -41,6 +41,10 @@ MASKED_TEXT = (
     (re.compile(r"-aside-\d{8}T\d{6}Z"), "-aside-<time>"),
     (re.compile(r"[\d,]+ bytes, have the digests"), "<number> bytes, have the digests"),  # of records too, which hold seconds
     (re.compile(r"digest of the code: [0-9a-f]{16}"), "digest of the code: <code>"),
+    # Style and scripts of pages, which a browser tests, and their digests.
+    (re.compile(r"<style>.*?</style>|<script>.*?</script>", re.DOTALL), "<code of the page>"),
+    (re.compile(r">\s*<"), ">\n<"),
+    (re.compile(r"(style|script)-src &#39;sha256-[\w+/=]{44}&#39;"), "<digest>"),
 )
 """What differs between two pages that were made from one folder of results."""
 

@@ -131,7 +131,7 @@ def test_pages_differ_only_where_they_are_compared(sides):
     (sides[1] / "report.html").write_text(PAGE.replace("0.5000", "0.5001"))
     assert list(differences(*sides, pages=False)) == []
     (found,) = differences(*sides, pages=True)
-    assert found.startswith("report.html: line 2: ")
+    assert found.startswith("report.html: line 3: ")
 
 
 def test_a_digest_is_compared_by_the_file_that_has_it(sides):

@@ -265,14 +265,7 @@ function linkRows(table) {
 }
 
 function start() {
-  document.querySelectorAll("table.sortable").forEach(makeSortable);
   document.querySelectorAll("#datasets table").forEach(linkRows);
-  fitTables();
-  window.addEventListener("resize", fitTables);
-  window.addEventListener("resize", markBeyond);
-  window.addEventListener("scroll", markBeyond, { capture: true, passive: true });
-  document.addEventListener("toggle", markBeyond, { capture: true });
-  window.addEventListener("beforeprint", measureTables);
   fillSelect(find("choice"), index.datasets.map(({ name }, i) => [i, name]));
   const kinds = new Set(Object.keys(index.datasets[0].measures[index.systems[0]]).map((name) => name.split("@")[0]));
   fillSelect(find("measure"), [["", "all"], ...[...kinds].map((kind) => [kind, kind])]);

@@ -1,5 +1,5 @@
 "use strict";
-// Elements and tables of the page. What stands in the data becomes text nodes and nothing else: no line here parses markup.
+// Elements and tables of a page: tables sort, fit and are printed whole. What stands in the data becomes text nodes and nothing else: no line here parses markup.
 
 const find = (id) => document.getElementById(id);
 
@@ -96,4 +96,11 @@ function markBeyond() {
   }
 }
 
-const measureTables = () => document.querySelectorAll(".scroll > table").forEach(measureTable);
+document.querySelectorAll("table.sortable").forEach(makeSortable);
+fitTables();
+markBeyond();
+window.addEventListener("resize", fitTables);
+window.addEventListener("resize", markBeyond);
+window.addEventListener("scroll", markBeyond, { capture: true, passive: true });
+document.addEventListener("toggle", markBeyond, { capture: true });
+window.addEventListener("beforeprint", () => document.querySelectorAll(".scroll > table").forEach(measureTable));

@@ -4,7 +4,7 @@ The same run is evaluated again under other conventions, one at a time: the tabl
 whether that leads to the published one.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -21,7 +21,7 @@ from beirflow.evaluation.extra_judgements import read_extra, with_extra
 from beirflow.evaluation.measures import measure
 from beirflow.evaluation.scores import read_means
 from beirflow.evaluation.summary import PUBLISHED
-from beirflow.evaluation.systems import in_words, settings_and_origins
+from beirflow.evaluation.systems import Fact, in_words, settings_and_origins
 from beirflow.ranking.run_file import RUN, read_run
 from beirflow.report.pages import Cell, Column, Table, counted, number, words, write_page
 
@@ -33,6 +33,7 @@ OTHER_NAMES = {
 }
 """By measure, another that some sources print under its name, in words and as it is called here."""
 
+SETTINGS = [words("setting"), words("value", "prose"), words("said by")]
 LED = " with: "  # before the conventions that lead to a published score
 
 CAVEAT = "A convention that leads to a published score need not be that of its source: compare the note and place of the source."
@@ -94,13 +95,15 @@ def explain(
             f"{source['source']}: {'; '.join(source[key] for key in ('citation', 'version', 'place', 'note') if key in source)}"
             for source in sources
         ],
-        "settings": [
-            (fact.setting, in_words(fact.value), fact.said_by)
-            for fact in settings_and_origins(settings, [run_record], job.results)
-        ],
+        "settings": _settings_table(settings_and_origins(settings, [run_record], job.results)),
     }
     write_page("explanation.html.j2", page_path, values)
     return "\n".join([*sentences, f"The page: {page_path}"])
+
+
+def _settings_table(facts: Iterable[Fact]) -> Table:
+    rows = [list(map(Cell, (fact.setting, in_words(fact.value) or "", fact.said_by))) for fact in facts]
+    return Table("settings", "Settings", "What the system is set to, and who says so", SETTINGS, rows)
 
 
 def _own_documents(run: pa.Table, documents: pa.Table) -> set[str]:

@@ -11,18 +11,17 @@ import pandas as pd
 from beirflow.core.csv_files import write_csv
 from beirflow.core.extensions import forms
 from beirflow.core.layout import BENCHMARK
-from beirflow.core.records import Job, read_json
+from beirflow.core.records import Job, read_json, together
 from beirflow.data.catalogue.catalogue import load_catalogue
+from beirflow.evaluation.systems import in_words
 from beirflow.run.benchmark import LOAD as LOAD
 from beirflow.run.by_name import by_name
 
 STAGES = ("load", "queries", "expand", *forms(), "index", "build", "search", "merge", "fuse", "rerank", "evaluate")
 
 MEBIBYTE = 1 << 20  # the unit of Snakemake's ``max_rss``
-JOBS = "jobs"  # names of jobs of a corpus, in whose place a row has the columns of extensions
 
-HIGHEST: Mapping[str, Callable[[Any], Any]] = {"peak_memory_bytes": np.max, LOAD: np.fmax.reduce}
-"""Columns of which several corpora have the highest value; a load that is not known of all is that of the others."""
+Records = tuple[dict[str, Any], dict[str, Any]]  # of the means of a system on a corpus, and of its run
 
 
 def collect_costs(
@@ -39,17 +38,16 @@ def collect_costs(
     ``rows`` has the corpora of every dataset. ``additions`` has functions that return further columns of a row from the folder of
     results and the names of the jobs of each corpus, and, by their names, their other arguments.
     """
-    of_corpus: dict[str, dict[str, dict[str, Any]]] = {}
+    of_corpus: dict[str, dict[str, Records]] = {}
     for means_path, record_path in zip(means_paths, record_paths, strict=True):
         means = read_json(means_path)
-        corpora = of_corpus.setdefault(means["system"], {})
-        corpora[means["dataset"]] = _of_corpus(means, read_json(record_path), job.results)
+        of_corpus.setdefault(means["system"], {})[means["dataset"]] = means, read_json(record_path)
     add = [partial(by_name(name), job.results, **values) for name, values in additions.items()]
     table = pd.DataFrame(
         [
-            {"system": system, "dataset": dataset, **_together([costs_of[corpus] for corpus in corpora], add)}
+            {"system": system, "dataset": dataset, **_costs([records[corpus] for corpus in corpora], job.results, add)}
             | _published(system, dataset)
-            for system, costs_of in of_corpus.items()
+            for system, records in of_corpus.items()
             for dataset, corpora in rows.items()
         ]
     )
@@ -63,26 +61,26 @@ def _published(system: str, dataset: str) -> dict[str, Any]:
     return dict(zip(("published_seconds", "published_source"), (printed or [(np.nan, "")])[0], strict=True))
 
 
-def _of_corpus(means: Mapping[str, Any], run: Mapping[str, Any], results: Path) -> dict[str, Any]:
-    """Return the cost of one system on one corpus, from the records of its means and of its run."""
-    made = run.get("made", {})
-    jobs = [*run.get("jobs", ()), run["job"], means["job"]]
-    return {
-        **{key: means["counts"][key] for key in ("documents", "queries")},
-        **{f"{stage}_seconds": means["seconds"].get(stage, np.nan) for stage in STAGES},
-        "seconds": sum(means["seconds"].values()),
-        "documents_reused": run.get("counts", {}).get("documents_reused", 0),
-        "index_bytes": run.get("bytes", {}).get("index", np.nan),
-        **_measured([results / BENCHMARK(job=job) for job in jobs]),
-        JOBS: jobs,
-        "precision": _values(made.get("precision")),
-        "devices": _values(made.get("device")),
-    }
-
-
-def _values(made: str | list[str] | None) -> set[str]:
-    """Return the devices or versions that computed something, as a set."""
-    return set(made) if isinstance(made, list) else {made} - {None}  # type: ignore[return-value]
+def _costs(records: Sequence[Records], results: Path, add: Iterable[Callable[..., Mapping[str, Any]]]) -> dict[str, Any]:
+    """Return the cost of one system on one dataset, from the records of its means and of its run on each corpus."""
+    every_means, runs = zip(*records, strict=True)
+    jobs = [[*run.get("jobs", ()), run["job"], means["job"]] for means, run in records]
+    row: dict[str, Any] = {key: sum(means["counts"][key] for means in every_means) for key in ("documents", "queries")}
+    for stage in STAGES:
+        row[f"{stage}_seconds"] = sum(means["seconds"].get(stage, np.nan) for means in every_means)
+    row["seconds"] = sum(sum(means["seconds"].values()) for means in every_means)
+    seconds, reused = row["index_seconds"] or np.nan, sum(run.get("counts", {}).get("documents_reused", 0) for run in runs)
+    row["documents_per_second"] = row["documents"] / seconds
+    row["documents_reused"] = reused
+    row["new_documents_per_second"] = (row["documents"] - reused) / seconds
+    row["index_bytes"] = sum(run.get("bytes", {}).get("index", np.nan) for run in runs)
+    row |= _measured([results / BENCHMARK(job=job) for of_corpus in jobs for job in of_corpus])
+    for columns in add:
+        row |= columns(jobs)
+    for column, key in (("precision", "precision"), ("devices", "device")):
+        made = together({key: run["made"][key]} for run in runs if key in run.get("made", {}))
+        row[column] = in_words(made.get(key)) or ""
+    return row
 
 
 def _measured(paths: Sequence[Path]) -> dict[str, float]:
@@ -91,22 +89,3 @@ def _measured(paths: Sequence[Path]) -> dict[str, float]:
     highest = pd.concat(tables or [pd.DataFrame()]).reindex(columns=["max_rss", LOAD]).max()
     peak = float(highest["max_rss"]) * MEBIBYTE if len(tables) == len(paths) else np.nan
     return {"peak_memory_bytes": peak, LOAD: float(highest[LOAD])}
-
-
-def _together(corpora: Sequence[Mapping[str, Any]], add: Iterable[Callable[..., Mapping[str, Any]]]) -> dict[str, Any]:
-    row: dict[str, Any] = {}
-    for key, first in corpora[0].items():
-        values = [corpus[key] for corpus in corpora]
-        if key == JOBS:
-            for columns in add:
-                row |= columns(values)
-        elif isinstance(first, set):
-            row[key] = ", ".join(sorted(str(name) for name in set().union(*values) if name))
-        else:
-            row[key] = HIGHEST[key](values) if key in HIGHEST else sum(values)
-        # Ratios of sums, and not sums of ratios.
-        if key == "seconds":
-            row["documents_per_second"] = row["documents"] / (row["index_seconds"] or np.nan)
-        if key == "documents_reused":
-            row["new_documents_per_second"] = (row["documents"] - row[key]) / (row["index_seconds"] or np.nan)
-    return row

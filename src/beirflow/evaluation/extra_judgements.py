@@ -13,7 +13,7 @@ PAIR = ["query_id", "doc_id"]
 
 FIELDS = 4
 
-A_GRADE = re.compile(r"-?[0-9]{1,4}")
+A_GRADE = re.compile(r"-?(1000|0?[0-9]{1,3})")
 
 MOST_GRADE = 1000  # as for the judgements of a dataset
 
@@ -24,7 +24,6 @@ def read_extra(path: str, qrels: pa.Table) -> pa.Table:
     Raise DataError if a line is no judgement, has a grade that the dataset does not use, or is about a query that is not judged
     or a pair of an earlier line.
     """
-    judgement = _of_pool if path.endswith(".jsonl") else _judgement
     queries, added = set(qrels["query_id"].to_pylist()), dict[tuple[str, str], int]()
     grades = sorted({0, *qrels["score"].to_pylist()})
     try:
@@ -35,18 +34,22 @@ def read_extra(path: str, qrels: pa.Table) -> pa.Table:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        problem, pair, grade = judgement(line)
-        if problem and line.startswith("#"):  # a comment, as for trec_eval 10
-            continue
-        if not problem and pair[0] not in queries:
-            problem = f"the query {pair[0]!r} has no judgements in the dataset"
-        elif not problem and pair in added:
-            problem = f"an earlier line judges {pair[1]!r} for the query {pair[0]!r}"
+        try:
+            query, document, grade = _of_pool(line) if path.endswith(".jsonl") else _of_line(line)
+            problem = ""
+        except ValueError as error:
+            if line.startswith("#"):  # a comment, as for trec_eval 10
+                continue
+            problem = str(error)
+        if not problem and query not in queries:
+            problem = f"the query {query!r} has no judgements in the dataset"
+        elif not problem and (query, document) in added:
+            problem = f"an earlier line judges {document!r} for the query {query!r}"
         elif not problem and grade not in grades:
             problem = f"the grade {grade}, which the dataset does not use; expected one of {', '.join(map(str, grades))}"
         if problem:
             raise DataError(f"{path}, line {number}: {problem}; correct the file, or leave extra_judgements without it")
-        added[pair] = grade
+        added[query, document] = grade
     return pa.table(
         {
             "query_id": pa.array([query for query, _ in added], qrels["query_id"].type),
@@ -75,27 +78,29 @@ def judges_of(path: str) -> set[str]:
     return {"people" if judge is None else f"model {judge}" for judge in named}
 
 
-def _judgement(line: str) -> tuple[str, tuple[str, str], int]:
-    """Return the problem of a line, empty if there is none; the pair that it judges; and the grade."""
+def _of_line(line: str) -> tuple[str, str, int]:
+    """Return query, document and grade of a line in TREC form; ValueError with the problem if it is no judgement."""
     fields = line.split()
     if len(fields) != FIELDS:
-        return f"{len(fields)} fields, expected query, a number, document and grade", ("", ""), 0
+        raise ValueError(f"{len(fields)} fields, expected query, a number, document and grade")
     query, _, document, text = fields
-    grade = int(text) if A_GRADE.fullmatch(text) else None
-    if grade is None or abs(grade) > MOST_GRADE:
-        return f"the grade {text!r}, expected a whole number up to {MOST_GRADE}", ("", ""), 0
-    return "", (query, document), grade
+    return query, document, _grade(int(text) if A_GRADE.fullmatch(text) else text)
 
 
-def _of_pool(line: str) -> tuple[str, tuple[str, str], int]:
-    """Return the same for a line of a pool."""
+def _of_pool(line: str) -> tuple[str, str, int]:
+    """Return the same of a line of a pool."""
     try:
         entry = json.loads(line)
         query, document, grade = entry["query_id"], entry["doc_id"], entry["grade"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        return f"{type(error).__name__}: {error}; expected a JSON object with query_id, doc_id and grade", ("", ""), 0
+        expected = "expected a JSON object with query_id, doc_id and grade"
+        raise ValueError(f"{type(error).__name__}: {error}; {expected}") from error
     if grade is None:
-        return "its grade is null: fill it in, or remove the line", ("", ""), 0
-    if type(grade) is not int or abs(grade) > MOST_GRADE:
-        return f"the grade {grade!r}, expected a whole number up to {MOST_GRADE}", ("", ""), 0
-    return "", (str(query), str(document)), grade
+        raise ValueError("its grade is null: fill it in, or remove the line")
+    return str(query), str(document), _grade(grade)
+
+
+def _grade(found: object) -> int:
+    if type(found) is not int or abs(found) > MOST_GRADE:
+        raise ValueError(f"the grade {found!r}, expected a whole number up to {MOST_GRADE}")
+    return found

@@ -9,8 +9,8 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -60,14 +60,24 @@ def measure_latency(
     measurements: dict[str, dict[str, Any]] = {}
     reasons: dict[str, str] = {}
     load, others = [os.getloadavg()[0]], OtherProcesses()
-    with _surroundings(systems, hardware) as (devices, without_gpu, gpu):
-        places = [(name, name, hardware.threads) for name in devices] + [("cpu_1_thread", "cpu", 1)] * (hardware.threads > 1)
-        for name, device, threads in places:
-            if name in measurements:  # nothing of the system is on a GPU
-                continue
+    gpu, without_gpu = None, "nothing of it computes on one"
+    with ExitStack() as held:
+        if any(entry["has_models"] for entry in systems.values()):
+            import torch  # only if a system has a model
+
+            hardware.use_threads()
+            held.enter_context(hardware.gpu())
+            if hardware.device in ("auto", "cuda") and torch.cuda.is_available():
+                gpu = torch.cuda.get_device_name()
+            else:
+                without_gpu = f"device is {hardware.device}" if hardware.device in ("cpu", "mps") else "there is none here"
+        for name, threads in [*([("cuda", hardware.threads)] if gpu else []), ("cpu", hardware.threads), ("cpu_1_thread", 1)]:
+            if name in measurements or (name == "cpu_1_thread" and hardware.threads == 1):
+                continue  # nothing of the system is on a GPU, or one thread is all
+            on = replace(hardware, device=name.partition("_")[0], threads=threads)
             try:
-                measured_on, values = _measure(asking, system, top_k, replace(hardware, device=device, threads=threads))
-                measurements[name if threads != hardware.threads else measured_on] = values
+                measured_on, values = _measure(asking, system, top_k, on)
+                measurements[measured_on if name != "cpu_1_thread" else name] = values
             except NoAnswerError as error:
                 reasons[name] = str(error)
             gc.collect()  # what was in memory
@@ -210,26 +220,6 @@ class Asking:
         return opened
 
 
-Devices = tuple[list[str], str, str | None]  # measured ones, a GPU first; why a system may have no time on a GPU; the GPU's name
-
-
-@contextmanager
-def _surroundings(systems: Mapping[str, Mapping[str, Any]], hardware: ModelHardware) -> Iterator[Devices]:
-    """Hold a GPU meanwhile, if there is one; torch is imported only if a system has a model."""
-    if not any(entry["has_models"] for entry in systems.values()):
-        yield ["cpu"], "nothing of it computes on one", None
-        return
-    import torch
-
-    device = hardware.device
-    hardware.use_threads()
-    with hardware.gpu():
-        if device in ("auto", "cuda") and torch.cuda.is_available():
-            yield ["cuda", "cpu"], "nothing of it computes on one", torch.cuda.get_device_name()
-        else:
-            yield ["cpu"], f"device is {device}" if device in ("cpu", "mps") else "there is none here", None
-
-
 def _measure(asking: Asking, system: str, top_k: int, hardware: ModelHardware) -> tuple[str, dict[str, Any]]:
     """Return the device on which a system was measured, and the measurement."""
     try:
@@ -249,25 +239,26 @@ def _measure(asking: Asking, system: str, top_k: int, hardware: ModelHardware) -
             raise
         raise NoAnswerError(f"there is too little memory for what is searched, besides the model: {error}") from error
     measured_on = "cuda" if "cuda" in opened.where.values() else "cpu"
-    values = {**milliseconds(seconds), **_parts(seconds, encoding), **_rates(seconds.shape[1], together, encoding_together)}
+    values = milliseconds(seconds) | _parts(seconds, encoding, together, encoding_together)
     values |= {"repetitions": len(seconds), "queries": seconds.shape[1]}
     return measured_on, {**values, "threads": hardware.threads, "where": dict(opened.where), "made": dict(opened.made)}
 
 
-def _parts(seconds: np.ndarray, encoding: np.ndarray | None) -> dict[str, float | None]:
-    """Return the median milliseconds of encoding and, as what is left of each query, of search; None if there are no parts."""
-    if encoding is None or encoding.shape[1] < seconds.shape[1]:
-        return {"encode_p50_ms": None, "search_p50_ms": None}
-    whole, first = (1000 * np.nanmedian(times, axis=0) for times in (seconds, encoding))
-    return {"encode_p50_ms": float(np.median(first)), "search_p50_ms": float(np.median(np.maximum(whole - first, 0)))}
+def _parts(
+    seconds: np.ndarray, encoding: np.ndarray | None, together: np.ndarray, encoding_together: np.ndarray | None
+) -> dict[str, float | None]:
+    """Return median milliseconds of encoding and, as what is left of each query, of search; and queries per second of a batch.
 
-
-def _rates(queries: int, together: np.ndarray, encoding: np.ndarray | None) -> dict[str, float | None]:
-    """Return the queries per second of a batch, and of its parts, from the seconds of its repetitions; None without parts."""
-    whole = float(np.median(together))
-    encode = None if encoding is None else float(np.median(encoding))
+    The times are of single queries and of repetitions of the batch; a part is None if there are no parts.
+    """
+    queries, whole = seconds.shape[1], float(np.median(together))
+    encode = None if encoding_together is None else float(np.median(encoding_together))
     search = None if encode is None else whole - encode
-    return {
+    values: dict[str, float | None] = {"encode_p50_ms": None, "search_p50_ms": None}
+    if encoding is not None and encoding.shape[1] >= queries:
+        every, first = (1000 * np.nanmedian(times, axis=0) for times in (seconds, encoding))
+        values = {"encode_p50_ms": float(np.median(first)), "search_p50_ms": float(np.median(np.maximum(every - first, 0)))}
+    return values | {
         "batch_queries_per_second": queries / whole,
         "batch_low_queries_per_second": queries / float(together.max()),
         "batch_high_queries_per_second": queries / float(together.min()),

@@ -30,17 +30,15 @@ from beirflow.data.sources.source import BYTE_ORDER_MARK, stream_of_lines
 from beirflow.evaluation.measures import measure
 from beirflow.evaluation.scores import retrieved_limit
 from beirflow.evaluation.summary import SHOWN
-from beirflow.ranking.run_file import RUN
 from beirflow.ranking.run_rows import (
     GZIP,
     PARQUET,
-    Rows,
-    as_float32,
     check_repetition,
     ids_as_texts,
     of_judged_queries,
     queries_ranked_otherwise,
     read_rows,
+    rows_of,
     ties_by_rounding,
 )
 
@@ -135,10 +133,9 @@ def evaluate(
     query_ids = pc.unique(judged["query_id"])
     source, parts = _read_run(run)
     rows, others = of_judged_queries(source, parts, query_ids)
-    query = pc.index_in(rows.query_ids, value_set=query_ids).to_numpy()
-    check_repetition(source, rows, query, rows.doc_ids.dictionary_encode().indices.to_numpy())
-    table = pa.table({"query_id": rows.query_ids, "doc_id": rows.doc_ids, "score": rows.scores})
-    values = measure(table, judged, _cutoffs(names))
+    query = pc.index_in(rows["query_id"], value_set=query_ids).to_numpy()
+    check_repetition(source, rows, query, rows["doc_id"].combine_chunks().dictionary_encode().indices.to_numpy())
+    values = measure(rows.select(["query_id", "doc_id", "score"]), judged, _cutoffs(names))
     for name in names:
         if name not in values.columns:
             known = [column for column in values.columns if column.endswith(f"@{name.partition('@')[2]}")]
@@ -159,15 +156,15 @@ def _cutoffs(names: Sequence[str]) -> list[int]:
     return list(dict.fromkeys(int(name.partition("@")[2]) for name in names))
 
 
-def _notes(rows: Rows, query: np.ndarray, judged: pa.Table, others: int, names: Sequence[str]) -> Iterable[str]:
+def _notes(rows: pa.Table, query: np.ndarray, judged: pa.Table, others: int, names: Sequence[str]) -> Iterable[str]:
     """Yield sentences about what the numbers do not show; ``query`` is the number of the query of each row."""
     queries = len(pc.unique(judged["query_id"]))
     lengths = np.bincount(query, minlength=queries)
     if pc.max(judged["score"]).as_py() < relevant_from(judged):
         yield f"None of the {judged.num_rows} judged documents is relevant, so that most measures are 0."
-    elif not pc.any(pc.is_in(rows.doc_ids, value_set=pc.unique(judged["doc_id"]))).as_py():
-        first = judged["doc_id"][0].as_py()
-        yield f"No result is a judged document: do both have the same ids? {rows.doc_ids[0].as_py()!r}, and {first!r} is judged."
+    elif not pc.any(pc.is_in(rows["doc_id"], value_set=pc.unique(judged["doc_id"]))).as_py():
+        found, first = rows["doc_id"][0].as_py(), judged["doc_id"][0].as_py()
+        yield f"No result is a judged document: do both have the same ids? {found!r}, and {first!r} is judged."
     if without := int((lengths == 0).sum()):
         yield f"{without} of {queries} judged queries have no result and count 0."
     if others:
@@ -175,7 +172,7 @@ def _notes(rows: Rows, query: np.ndarray, judged: pa.Table, others: int, names: 
     limit = retrieved_limit(lengths[lengths > 0].tolist())
     if beyond := [name for name in names if int(name.partition("@")[2]) > limit > 0]:
         yield f"The results of most queries end at rank {limit}, before the cutoff of {', '.join(beyond)}."
-    if itself := int(pc.sum(pc.equal(rows.query_ids, rows.doc_ids)).as_py() or 0):
+    if itself := int(pc.sum(pc.equal(rows["query_id"], rows["doc_id"])).as_py() or 0):
         yield f"{itself} results have the id of their query; they count. Remove them if they are the query itself."
     if otherwise := queries_ranked_otherwise(rows, query):
         yield f"The ranks of {otherwise} queries contradict their scores; the scores decide, as for trec_eval."
@@ -183,26 +180,30 @@ def _notes(rows: Rows, query: np.ndarray, judged: pa.Table, others: int, names: 
         yield f"{ties} scores that differ are equal as float32, so that ids rank their documents, as for trec_eval 9."
 
 
-def _read_run(run: Given) -> tuple[str, Iterable[Rows]]:
+def _read_run(run: Given) -> tuple[str, Iterable[pa.Table]]:
     """Return the name of a run in messages, and its rows."""
     if not isinstance(run, str | PathLike):
-        return "run", [_rows_of("run", *_columns("run", run, RUN_NAMES))]
+        return "run", [_checked("run", *_columns("run", run, RUN_NAMES))]
     path = _file(run, "a run")
-    with path.open("rb") as stream:
-        start = stream.read(len(PARQUET))
+    start = _start(path)
     if start != PARQUET:
-        with stream_of_lines(path, str(path), packed=start.startswith(GZIP)) as text:
-            if text.read(FIRST_BYTES).removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"{"):
-                return str(path), [_rows_of(str(path), *_columns(str(path), _predictions(path, start), RUN_NAMES))]
+        with stream_of_lines(path, str(path), packed=start.startswith(GZIP)) as stream:
+            content = stream.read(FIRST_BYTES)
+            if content.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"{"):
+                predictions = _predictions(path, content + stream.read(-1))
+                return str(path), [_checked(str(path), *_columns(str(path), predictions, RUN_NAMES))]
     return str(path), read_rows(path)
 
 
-def _predictions(path: Path, start: bytes) -> Mapping[Any, Any]:
-    """Return the run in a file of JSON: ``{query: {document: score}}``, or below a subset and a split, as MTEB 2 writes it."""
-    with stream_of_lines(path, str(path), packed=start.startswith(GZIP)) as stream:
-        content = stream.read(-1).removeprefix(BYTE_ORDER_MARK)
+def _start(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        return stream.read(len(PARQUET))
+
+
+def _predictions(path: Path, content: bytes) -> Mapping[Any, Any]:
+    """Return the run in JSON: ``{query: {document: score}}``, or below a subset and a split, as MTEB 2 writes it."""
     try:
-        run = parse_json(content, object_pairs_hook=lambda pairs: _without_repetition(path, pairs))
+        run = parse_json(content.removeprefix(BYTE_ORDER_MARK), object_pairs_hook=lambda pairs: _without_repetition(path, pairs))
     except ValueError as error:
         raise DataError(f"{path}: a run in JSON was expected, found no JSON ({error}); was it written to its end?") from None
     run.pop(OF_MTEB, None)
@@ -237,9 +238,8 @@ def _read_qrels(qrels: Given) -> pa.Table:
     if not isinstance(qrels, str | PathLike):
         return qrels_table(_judgements("qrels", *_columns("qrels", qrels, QRELS_NAMES)))
     path = _file(qrels, "judgements")
-    with path.open("rb") as stream:
-        if stream.read(len(PARQUET)) != PARQUET:
-            return qrels_table(without_repetition(str(path), read_judgements(QrelsFile(path), "test")))
+    if _start(path) != PARQUET:
+        return qrels_table(without_repetition(str(path), read_judgements(QrelsFile(path), "test")))
     try:
         table = pq.read_table(path)
         columns = _columns(str(path), table.to_pandas(), QRELS_NAMES)
@@ -290,32 +290,16 @@ def _columns(source: str, given: Any, names: Sequence[tuple[str, str, str]]) -> 
     return cast(Columns, tuple([getattr(entry, name) for entry in entries] for name in chosen))
 
 
-def _rows_of(source: str, queries: Sequence[Any], documents: Sequence[Any], scores: Sequence[Any]) -> Rows:
+def _checked(source: str, queries: Sequence[Any], documents: Sequence[Any], scores: Sequence[Any]) -> pa.Table:
     """Return the rows of a run in memory, checked."""
     query_ids, doc_ids = ids_as_texts(source, queries, "query"), ids_as_texts(source, documents, "document")
-    exact = _as_float64(scores)
-    if exact is None or not (np.abs(exact) <= LARGEST).all():
-        query, document, score = next(row for row in zip(query_ids, doc_ids, scores, strict=True) if not _is_float32(row[2]))
-        problem = f"must be a finite number of float32, found {short(score)}"
-        raise DataError(f"{source}: the score of the document {document!r} for the query {query!r} {problem}")
-    numbers, kind = np.arange(1, len(query_ids) + 1), RUN.field("query_id").type
-    rounded = as_float32(source, numbers, exact, None)
-    return Rows(numbers, pa.array(query_ids, kind), pa.array(doc_ids, kind), *rounded)
-
-
-def _as_float64(scores: Sequence[Any]) -> np.ndarray | None:
-    """Return scores as an array of shape (n,); None if one is no number, or too large for float64."""
-    if not all(issubclass(kind, Real) and not issubclass(kind, bool) for kind in set(map(type, scores))):
-        return None
-    try:
-        return np.array(scores, np.float64)
-    except OverflowError:  # of a large integer
-        return None
-
-
-def _is_float32(score: Any) -> bool:
-    """Test whether a value is a number that float32 can hold, rounded."""
-    return isinstance(score, Real) and not isinstance(score, bool) and bool(abs(cast(float, score)) <= LARGEST)
+    # The kinds of some millions of scores are few.
+    wrong = {kind for kind in set(map(type, scores)) if not issubclass(kind, Real) or issubclass(kind, bool)}
+    bad = (place for place, score in enumerate(scores) if type(score) in wrong or not abs(score) <= LARGEST)
+    if (place := next(bad, None)) is not None:
+        pair = f"the document {doc_ids[place]!r} for the query {query_ids[place]!r}"
+        raise DataError(f"{source}: the score of {pair} must be a finite number of float32, found {short(scores[place])}")
+    return rows_of(source, np.arange(1, len(query_ids) + 1), query_ids, doc_ids, np.array(scores, np.float64))
 
 
 def _judgements(source: str, queries: Sequence[Any], documents: Sequence[Any], grades: Sequence[Any]) -> list[Judgement]:

@@ -195,8 +195,7 @@ def _rows_of_seeds(by_system: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iter
                 for key in rows[0]
                 if key in (*SUMS[2:], OWN_SCORE) or _is_measure(key)
             }
-            | {"metrics_sha256": _joint_digest(rows), "system": f"{whole} ({mean_of_seeds(systems)})", **_spread(rows)}
-            | _least_documents(rows)
+            | {"system": f"{whole} ({mean_of_seeds(systems)})", **_spread(rows), **_of_all(rows)}
             for rows in by_dataset.values()
         ]
 
@@ -211,10 +210,6 @@ def _is_measure(column: str) -> bool:
     return "@" in column and not column.startswith((*COMPARED, DEVIATION))
 
 
-def _joint_digest(rows: Sequence[Mapping[str, Any]]) -> str:
-    return hashlib.sha256("".join(row["metrics_sha256"] for row in rows).encode()).hexdigest()
-
-
 def _average_row(label: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     average: dict[str, Any] = {"system": rows[0]["system"], "dataset": label}
     if TRAINED_ON in rows[0]:
@@ -227,21 +222,25 @@ def _average_row(label: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any
             average[column] = BETWEEN.join(values)
     if lost := {row["dataset"]: row[UNREACHABLE] for row in rows if UNREACHABLE in row}:
         average[UNREACHABLE] = BETWEEN.join(f"{dataset}: {words}" for dataset, words in lost.items())
-    return average | _least_documents(rows) | {"metrics_sha256": _joint_digest(rows)}
+    return average | _of_all(rows)
 
 
-def _least_documents(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Return :data:`MOST_DOCUMENTS` of a mean, if any of its rows has it."""
+def _of_all(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the digest of all rows of a mean, and the least of :data:`MOST_DOCUMENTS`, if any has it."""
+    digests = "".join(row["metrics_sha256"] for row in rows)
     known = [row[MOST_DOCUMENTS] for row in rows if MOST_DOCUMENTS in row]
-    return {MOST_DOCUMENTS: min(known)} if known else {}
+    least = {MOST_DOCUMENTS: min(known)} if known else {}
+    return least | {"metrics_sha256": hashlib.sha256(digests.encode()).hexdigest()}
+
+
+def by_pair(table: pd.DataFrame, column: str) -> dict[Any, Any]:
+    """Return the known values of a column of ``summary.csv`` by system and dataset; none if there is no such column."""
+    return table.set_index(["system", "dataset"])[column].dropna().to_dict() if column in table else {}
 
 
 def ending_early(table: pd.DataFrame, measure: str) -> dict[tuple[str, str], int]:
     """Return, by system and dataset, the most documents of a query where these are fewer than the cutoff of a measure."""
-    if MOST_DOCUMENTS not in table:
-        return {}
-    short = table[table[MOST_DOCUMENTS] < cutoff_of(measure)]
-    return {(str(row["system"]), str(row["dataset"])): int(row[MOST_DOCUMENTS]) for row in short.to_dict("records")}
+    return {key: int(most) for key, most in by_pair(table, MOST_DOCUMENTS).items() if most < cutoff_of(measure)}
 
 
 def distinct(cells: Iterable[Any]) -> list[str]:
@@ -279,13 +278,17 @@ def for_terminal(table: pd.DataFrame) -> str:
             for name in table.columns
         }
     )
-    text["dataset"], means = _without_members(text["dataset"].tolist())
+    short_of = short_names(text["dataset"])
+    text["dataset"] = text["dataset"].map(short_of)
     short = {"difference_": "diff ", "published_": "publ ", DEVIATION: "dev ", "documents_per_second": "docs/s"}
     headers = {name: next((name.replace(old, new) for old, new in short.items() if old in name), name) for name in text.columns}
     text = text.rename(columns=headers)
     shown = _fitting(text)
     lines, warnings = ("".join(f"\n  - {each}" for each in some) for some in (assumed, unreachable))
-    below = "".join("\n" + fill(f"{name}: {members}", WIDTH, break_on_hyphens=False) for name, members in means.items())
+    members = [
+        f"{short}: {name.removeprefix(f'{short} (').removesuffix(')')}" for name, short in short_of.items() if name != short
+    ]
+    below = "".join("\n" + fill(each, WIDTH, break_on_hyphens=False) for each in members)
     more = [name for name in text.columns if name not in shown]
     below += "\n\n" + fill(f"More columns in the file: {', '.join(more)}", WIDTH) if more else ""
     below += "".join(f"\n\n{fill(each, WIDTH)}" for each in _early_in_words(table, shown))
@@ -322,11 +325,8 @@ def _fitting(text: pd.DataFrame) -> list[str]:
     return [name for name in text.columns if name in shown]
 
 
-def _without_members(names: list[str]) -> tuple[list[str], dict[str, str]]:
-    """Return names of rows without the datasets of means, which would widen every row, and these datasets by such names."""
-    short = {name: name.partition(" (")[0] for name in names if "mean of " in name}
-    # Two means of as many datasets would have one name.
-    if len(set(short.values())) < len(short):
-        short = {}
-    members = {label: name.removeprefix(f"{label} (").removesuffix(")") for name, label in short.items() if name != label}
-    return [short.get(name, name) for name in names], members
+def short_names(names: Iterable[str]) -> dict[str, str]:
+    """Return names of rows by themselves, without the datasets of means, unless two means would have one name."""
+    every = dict.fromkeys(names)
+    short = {name: name.partition(" (")[0] if "mean of " in name else name for name in every}
+    return short if len({*short.values()}) == len(short) else {name: name for name in every}

@@ -112,7 +112,9 @@ def _is_model(path: str) -> bool:
 def _of_model(model: Mapping[str, Any], corpus: str) -> Iterator[Fact]:
     """Yield the digest of a model that was used on a corpus, and what extensions say of it, from its record."""
     if "files" in model:
-        yield Fact("model_sha256", _digest(model["files"]), RECORD, corpus)
+        # Of the lines of sha256sum, so that a user can compute the same.
+        lines = "".join(f"{model['files'][name]}  {name}\n" for name in sorted(model["files"], key=str.encode))
+        yield Fact("model_sha256", hashlib.sha256(lines.encode()).hexdigest(), RECORD, corpus)
     for name in additions_to("describe_systems", {}):
         yield from (Fact(setting, value, RECORD, corpus) for setting, value in by_name(name)(model))
 
@@ -141,15 +143,11 @@ def _of_run(run: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> Ite
     }
     known |= {name: count for name, count in counts.items() if name.startswith(TRUNCATED)}
     if tuned := run.get("tuned"):
-        known |= {"weights": tuned["chosen"], "tuned_on": _tuning(tuned)}
+        best = f"{max(point['score'] for point in tuned['grid']):.4f} of {tuned['queries']} queries"
+        on = f"{tuned['on']}: {tuned['measure']} {best}, the best of {len(tuned['grid'])} weights"
+        known |= {"weights": tuned["chosen"], "tuned_on": on}
     for name, value in known.items():
         yield Fact(name, value, RECORD, corpus)
-
-
-def _tuning(tuned: Mapping[str, Any]) -> str:
-    """Return the queries on which weights were tuned, the score of the best weights there, and the size of the grid, in words."""
-    best = max(point["score"] for point in tuned["grid"])
-    return f"{tuned['on']}: {tuned['measure']} {best:.4f} of {tuned['queries']} queries, the best of {len(tuned['grid'])} weights"
 
 
 def _of_card(card: Mapping[str, Any]) -> Values:
@@ -195,10 +193,3 @@ def _joined(facts: Sequence[Fact], corpora: int) -> list[Fact]:
     # A value on only some of the corpora is not that of all.
     alike = len(facts) == corpora and all(fact.value == first.value and fact.said_by == first.said_by for fact in facts)
     return [first._replace(dataset="")] if alike and not first.setting.startswith(TRUNCATED) else list(facts)
-
-
-def _digest(files: Mapping[str, str]) -> str:
-    """Return one digest of all files of a model."""
-    # The lines of sha256sum, so that a user can compute the same.
-    lines = "".join(f"{files[name]}  {name}\n" for name in sorted(files, key=str.encode))
-    return hashlib.sha256(lines.encode()).hexdigest()

@@ -96,7 +96,14 @@ def problem_with_run(run: pa.Table) -> str | None:
     if len(twice):
         row = int(np.argmax(pairs == twice[0]))
         return f"found the document {run['doc_id'][row].as_py()!r} twice for the query {run['query_id'][row].as_py()!r}"
-    return _problem_with_ranks(run, query)
+    # Ranks of runs that were made before lexical systems followed the rule differ where scores tie.
+    doc_ids, ranks = run["doc_id"].combine_chunks(), run["rank"].to_numpy()
+    order, expected = rank(query, run["score"].to_numpy(), lambda tied: byte_order(doc_ids.take(pa.array(tied))))
+    for place in np.flatnonzero(ranks[order] != expected)[:1].tolist():
+        row = order[place].item()
+        pair = f"the document {doc_ids[row].as_py()!r} at rank {ranks[row]} for the query {run['query_id'][row].as_py()!r}"
+        return f"found {pair}, expected rank {expected[place]}"
+    return None
 
 
 def problem_with_order(run: pa.Table) -> str | None:
@@ -105,22 +112,6 @@ def problem_with_order(run: pa.Table) -> str | None:
     query = queries.indices.to_numpy()
     in_order = (query[1:] >= query[:-1]).all() and (np.diff(byte_order(queries.dictionary)) > 0).all()
     return None if in_order else "found queries that are not in the byte order of their ids"
-
-
-def _problem_with_ranks(run: pa.Table, query: np.ndarray) -> str | None:
-    """Return the first rank that contradicts the ranking rule; None without one. ``query`` numbers the query of each row.
-
-    Runs that were made before lexical systems followed the rule differ where scores tie.
-    """
-    doc_ids, ranks = run["doc_id"].combine_chunks(), run["rank"].to_numpy()
-    order, expected = rank(query, run["score"].to_numpy(), lambda tied: byte_order(doc_ids.take(pa.array(tied))))
-    for place in np.flatnonzero(ranks[order] != expected)[:1].tolist():
-        row = order[place].item()
-        problem = (
-            f"found the document {doc_ids[row].as_py()!r} at rank {ranks[row]} for the query {run['query_id'][row].as_py()!r}"
-        )
-        return f"{problem}, expected rank {expected[place]}"
-    return None
 
 
 Columns = tuple[pa.Array, pa.Array, np.ndarray, np.ndarray]
@@ -143,42 +134,26 @@ class Run(Artifact):
     @staticmethod
     def write(stream: Stream, data: Iterable[Columns]) -> None:
         """Write rows a part at a time, and warn of a run that ranks nothing."""
-        ranking = _Ranking()
+        written, tied, differ = 0, False, False
         with pq.ParquetWriter(stream, RUN, compression="zstd") as writer:
             for columns in data:
                 rows = pa.table(list(columns), schema=RUN)
-                ranking.add(rows)
                 writer.write_table(rows)
-        ranking.warn()
+                written += len(rows)
+                if not differ:
+                    same_query = pc.equal(rows["query_id"][1:], rows["query_id"][:-1])
+                    other_score = pc.not_equal(rows["score"][1:], rows["score"][:-1]).filter(same_query)
+                    tied, differ = tied or len(other_score) > 0, pc.any(other_score).as_py() is True
+        if not written:
+            logger.warning("no query has a document, so all measures are 0; look at the system")
+        elif tied and not differ:
+            logger.warning("all documents of a query have the same score, so their ids alone rank them; look at the system")
 
 
 def write_run(path: str | Path, parts: Iterable[Columns]) -> None:
     """Write a run as :meth:`Run.write` does."""
     with atomic_path(path) as partial, partial.open("wb") as stream:
         Run.write(stream, parts)
-
-
-class _Ranking:
-    """Record of the ties of a run, to find one whose scores rank nothing."""
-
-    def __init__(self) -> None:
-        self._rows, self._tied, self._differ = 0, False, False
-
-    def add(self, rows: pa.Table) -> None:
-        """Add rows, sorted by query and rank."""
-        self._rows += len(rows)
-        if not self._differ:
-            same_query = pc.equal(rows["query_id"][1:], rows["query_id"][:-1])
-            same_score = pc.equal(rows["score"][1:], rows["score"][:-1])
-            self._tied = self._tied or pc.any(pc.and_(same_query, same_score)).as_py() is True
-            self._differ = pc.any(pc.and_(same_query, pc.invert(same_score))).as_py() is True
-
-    def warn(self) -> None:
-        """Warn if no query has a document, or no two documents of any query have different scores."""
-        if not self._rows:
-            logger.warning("no query has a document, so all measures are 0; look at the system")
-        elif self._tied and not self._differ:
-            logger.warning("all documents of a query have the same score, so their ids alone rank them; look at the system")
 
 
 def queries_without_line(run_path: str, queries_path: str) -> list[str]:
@@ -208,7 +183,11 @@ def write_trec(*, run_path: str, record_path: str, queries_path: str, output_pat
         out.write(header.encode("utf-8"))
         for batch in run.iter_batches():
             query_ids, doc_ids, scores, ranks = (column.to_pylist() for column in batch)
-            _check_trec_ids(dict.fromkeys([*query_ids, *doc_ids]), run_path)
+            for each in dict.fromkeys([*query_ids, *doc_ids]):
+                if WHITESPACE.search(each) or NUL in each:
+                    sign = "NUL" if NUL in each else "whitespace"
+                    problem = f"a TREC run cannot hold the id {each!r}, because of the {sign} in it"
+                    raise DataError(f"{run_path}: {problem}; use the Parquet file")
             if comment := next((query_id for query_id in query_ids if query_id.startswith("#")), None):
                 problem = "for trec_eval 10, a line that begins with '#' is a comment, so it would leave the query out"
                 raise DataError(f"{run_path}: a TREC run cannot hold the query {comment!r}: {problem}; use the Parquet file")
@@ -230,12 +209,3 @@ def check_export(run_path: str, record_path: str, queries_path: str, output_path
             *(output_path, len(missing), ", ".join(missing)),
         )
     return missing
-
-
-def _check_trec_ids(identifiers: Iterable[str], path: str) -> None:
-    for identifier in identifiers:
-        if WHITESPACE.search(identifier) or NUL in identifier:
-            sign = "NUL" if NUL in identifier else "whitespace"
-            raise DataError(
-                f"{path}: a TREC run cannot hold the id {identifier!r}, because of the {sign} in it; use the Parquet file"
-            )

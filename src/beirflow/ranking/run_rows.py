@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from numbers import Integral
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,19 +30,21 @@ INTEGER = re.compile(rb"[+-]?[0-9]{1,9}")
 EXPECTED = "expected a line of a TREC run, query Q0 document rank score tag, between white space"
 
 
-class Rows(NamedTuple):
-    """Consecutive rows of a run."""
+ROWS = pa.schema(
+    [
+        ("line", pa.int64()),  # number in the file, from 1
+        ("query_id", pa.string()),
+        ("doc_id", pa.string()),
+        ("score", pa.float32()),
+        ("exact", pa.float64()),  # the score of the file
+        ("rank", pa.int64()),  # of the file; null if it has none
+    ]
+)
+"""Columns of the rows of a run, whose scores are finite."""
 
-    lines: np.ndarray  # number of each in the file, from 1, int64 of shape (n,)
-    query_ids: pa.Array  # n strings
-    doc_ids: pa.Array  # n strings
-    scores: np.ndarray  # finite, float32 of shape (n,)
-    ranks: np.ndarray | None  # of the file, int64 of shape (n,); None if it has none
-    exact: np.ndarray | None = None  # the scores of the file, float64 of shape (n,); None if float32 holds all of them
 
-
-def read_rows(path: Path) -> Iterator[Rows]:
-    """Yield the rows of a run, some at a time, in the order of the file.
+def read_rows(path: Path) -> Iterator[pa.Table]:
+    """Yield the rows of a run, some at a time, in the order of the file, with the columns of ``ROWS``.
 
     Raises DataError, which names the line, or the row of a Parquet file, if the file cannot be read as a run.
     """
@@ -51,7 +53,7 @@ def read_rows(path: Path) -> Iterator[Rows]:
     yield from _parquet_rows(path) if start == PARQUET else _trec_rows(path, packed=start.startswith(GZIP))
 
 
-def _trec_rows(path: Path, *, packed: bool) -> Iterator[Rows]:
+def _trec_rows(path: Path, *, packed: bool) -> Iterator[pa.Table]:
     header = _lines_of_header(path, packed=packed)
     with stream_of_lines(path, str(path), packed=packed) as stream:
         for _ in range(header):
@@ -83,7 +85,7 @@ def _check_utf8(path: Path, first: int, block: bytes) -> None:
         raise DataError(f"{path}:{line}: expected UTF-8, found the byte 0x{block[error.start]:02x}; convert the file") from None
 
 
-def _parsed(path: Path, first: int, block: bytes) -> Rows:
+def _parsed(path: Path, first: int, block: bytes) -> pa.Table:
     """Return the rows of whole lines; blank lines and comments are none, and what follows the tag is ignored."""
     numbered = [(number, line.split()) for number, line in enumerate(block.split(b"\n"), first)]
     numbered = [(number, columns) for number, columns in numbered if columns and not is_comment(columns)]
@@ -98,7 +100,7 @@ def _parsed(path: Path, first: int, block: bytes) -> Rows:
     query_ids, doc_ids = (pa.array([columns[i] for _, columns in numbered], pa.binary()).cast(pa.string()) for i in (0, 2))
     scores = np.array([float(columns[4]) for _, columns in numbered], np.float64)
     ranks = np.array([int(columns[3]) for _, columns in numbered], np.int64)
-    return Rows(lines, query_ids, doc_ids, *as_float32(path, lines, scores, ranks))
+    return rows_of(str(path), lines, query_ids, doc_ids, scores, ranks)
 
 
 def is_comment(columns: Sequence[bytes]) -> bool:
@@ -107,7 +109,7 @@ def is_comment(columns: Sequence[bytes]) -> bool:
     return columns[0].removeprefix(BYTE_ORDER_MARK).startswith(b"#") and not is_row
 
 
-def _parquet_rows(path: Path) -> Iterator[Rows]:
+def _parquet_rows(path: Path) -> Iterator[pa.Table]:
     first = 1
     try:
         with pq.ParquetFile(path) as file:
@@ -122,7 +124,7 @@ def _parquet_rows(path: Path) -> Iterator[Rows]:
                 query_ids, doc_ids = (_in_utf8(path, lines, batch[name].cast(pa.string())) for name in ("query_id", "doc_id"))
                 scores = batch["score"].cast(pa.float64()).to_numpy()
                 ranks = batch["rank"].cast(pa.int64()).to_numpy() if ranked else None
-                yield Rows(lines, query_ids, doc_ids, *as_float32(path, lines, scores, ranks))
+                yield rows_of(str(path), lines, query_ids, doc_ids, scores, ranks)
     except (pa.ArrowException, OSError) as error:
         if getattr(error, "errno", None):
             raise
@@ -144,18 +146,13 @@ def _check_columns(path: Path, schema: pa.Schema) -> bool:
     """Refuse other columns than those of a run; return whether ranks are among them."""
     if len(set(schema.names)) < len(schema.names):
         raise DataError(f"{path}: a run in Parquet has each column once; found {', '.join(schema.names)}")
-    kinds = {
-        "query_id": _is_text,
-        "doc_id": _is_text,
-        "score": lambda kind: pa.types.is_floating(kind) or pa.types.is_integer(kind),
-        "rank": pa.types.is_integer,
-    }
-    types = {field.name: field.type for field in schema}
-    for name, is_right in kinds.items():
-        if (name in types and not is_right(types[name])) or (name not in types and name != "rank"):
-            columns = ", ".join(f"{key}: {kind}" for key, kind in types.items())
-            expected = "query_id and doc_id, strings, score, numbers, and, if there are any, rank, integers"
-            raise DataError(f"{path}: a run in Parquet has the columns {expected}; found {columns}")
+    types = dict(zip(schema.names, schema.types, strict=True))
+    score, rank = types.get("score", pa.null()), types.get("rank", pa.int64())
+    is_right = pa.types.is_integer(rank) and (pa.types.is_floating(score) or pa.types.is_integer(score))
+    if not (is_right and all(_is_text(types.get(name, pa.null())) for name in ("query_id", "doc_id"))):
+        columns = ", ".join(f"{key}: {kind}" for key, kind in types.items())
+        expected = "query_id and doc_id, strings, score, numbers, and, if there are any, rank, integers"
+        raise DataError(f"{path}: a run in Parquet has the columns {expected}; found {columns}")
     return "rank" in types
 
 
@@ -165,82 +162,64 @@ def _is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_string_view(plain)
 
 
-def as_float32(
-    path: Path | str, lines: np.ndarray, scores: np.ndarray, ranks: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
-    """Return scores as float32, ranks, and scores as they are if some of them are rounded."""
+def rows_of(
+    source: str, lines: np.ndarray, query_ids: Any, doc_ids: Any, scores: np.ndarray, ranks: np.ndarray | None = None
+) -> pa.Table:
+    """Return the rows of a run of n rows: ids, and scores, float64 of shape (n,); DataError for one that float32 cannot hold."""
     with np.errstate(over="ignore"):
         rounded = scores.astype(np.float32)
-    wrong = np.flatnonzero(~np.isfinite(rounded))
-    if len(wrong):
-        row = wrong[0]
-        raise DataError(f"{path}:{lines[row]}: the score must be finite in float32, found {scores[row].item()!r}")
-    return rounded, ranks, None if (rounded == scores).all() else scores
+    for row in np.flatnonzero(~np.isfinite(rounded))[:1]:
+        raise DataError(f"{source}:{lines[row]}: the score must be finite in float32, found {scores[row].item()!r}")
+    return pa.table(
+        [lines, query_ids, doc_ids, rounded, scores, pa.nulls(len(lines), pa.int64()) if ranks is None else ranks], schema=ROWS
+    )
 
 
-def concatenated(parts: list[Rows]) -> Rows:
-    """Return all rows of several parts in one; ranks only if every part has them."""
-    lines, queries, documents, scores, ranks, exact = zip(*parts, strict=True)
-    query_ids, doc_ids = (pa.chunked_array(ids, pa.string()).combine_chunks() for ids in (queries, documents))
-    all_ranks = None if any(each is None for each in ranks) else np.concatenate(ranks)
-    all_exact = None
-    if any(each is not None for each in exact):
-        all_exact = np.concatenate([rounded if each is None else each for rounded, each in zip(scores, exact, strict=True)])
-    return Rows(np.concatenate(lines), query_ids, doc_ids, np.concatenate(scores), all_ranks, all_exact)
-
-
-def of_judged_queries(source: str, parts: Iterable[Rows], query_ids: pa.Array) -> tuple[Rows, int]:
+def of_judged_queries(source: str, parts: Iterable[pa.Table], query_ids: pa.Array) -> tuple[pa.Table, int]:
     """Return the rows of the judged queries, and the number of the others.
 
     ``source`` is the name of the run in messages. Raises DataError if the run is empty, or has no row of a judged query.
     """
-    kept, others = [], 0
+    kept, others = [ROWS.empty_table()], 0
     for rows in parts:
-        judged = pc.is_in(rows.query_ids, value_set=query_ids)
-        others += len(judged) - judged.true_count
-        chosen = np.flatnonzero(judged.to_numpy(zero_copy_only=False))
-        queries, documents = (column.take(pa.array(chosen)) for column in (rows.query_ids, rows.doc_ids))
-        ranks = None if rows.ranks is None else rows.ranks[chosen]
-        exact = None if rows.exact is None else rows.exact[chosen]
-        kept.append(Rows(rows.lines[chosen], queries, documents, rows.scores[chosen], ranks, exact))
-    if not any(len(part.lines) for part in kept) and not others:
+        kept.append(rows.filter(pc.is_in(rows["query_id"], value_set=query_ids)))
+        others += len(rows) - len(kept[-1])
+    judged = pa.concat_tables(kept)
+    if not len(judged) and not others:
         raise DataError(f"{source}: the run is empty, it has no row; was it written to its end?")
-    if not any(len(part.lines) for part in kept):
+    if not len(judged):
         problem = f"none of its {others} rows is of a query with judgements, such as {query_ids[0].as_py()!r}"
         raise DataError(f"{source}: {problem}; does the run belong to another dataset or split?")
-    return concatenated(kept), others
+    return judged, others
 
 
-def check_repetition(source: str, rows: Rows, query: np.ndarray, document: np.ndarray) -> None:
+def check_repetition(source: str, rows: pa.Table, query: np.ndarray, document: np.ndarray) -> None:
     """Raise DataError if a document comes twice for a query; both are numbers, integers of shape (rows,)."""
     pairs = query.astype(np.int64) << 32 | document
     order = np.argsort(pairs, kind="stable")
     twice = np.flatnonzero(pairs[order[1:]] == pairs[order[:-1]])
     if len(twice):
-        place = twice[np.argmin(rows.lines[order[twice + 1]])]
-        first, second = order[place], order[place + 1]
-        problem = (
-            f"the document {rows.doc_ids[int(second)].as_py()!r} again for the query {rows.query_ids[int(second)].as_py()!r}"
-        )
-        raise DataError(f"{source}:{rows.lines[second]}: found {problem}, as in line {rows.lines[first]}; keep one of them")
+        lines = rows["line"].to_numpy()
+        place = twice[np.argmin(lines[order[twice + 1]])]
+        first, second = order[place], order[place + 1].item()
+        problem = f"the document {rows['doc_id'][second].as_py()!r} again for the query {rows['query_id'][second].as_py()!r}"
+        raise DataError(f"{source}:{lines[second]}: found {problem}, as in line {lines[first]}; keep one of them")
 
 
-def queries_ranked_otherwise(rows: Rows, query: np.ndarray) -> int:
+def queries_ranked_otherwise(rows: pa.Table, query: np.ndarray) -> int:
     """Count the queries of which the file gives a document with a higher score a later rank."""
-    if rows.ranks is None:
+    if rows["rank"].null_count:
         return 0
-    order = np.lexsort((rows.ranks, query))
-    query, rank, score = query[order], rows.ranks[order], rows.scores[order]
+    order = np.lexsort((rows["rank"].to_numpy(), query))
+    query, rank, score = query[order], rows["rank"].to_numpy()[order], rows["score"].to_numpy()[order]
     rises = (query[1:] == query[:-1]) & (rank[1:] > rank[:-1]) & (score[1:] > score[:-1])
     return len(np.unique(query[1:][rises]))
 
 
-def ties_by_rounding(rows: Rows, query: np.ndarray) -> int:
+def ties_by_rounding(rows: pa.Table, query: np.ndarray) -> int:
     """Count the neighbouring scores of a query, in their order, that are equal as float32 and differ in the file."""
-    if rows.exact is None:
-        return 0
-    order = np.lexsort((rows.exact, query))
-    asked, exact, rounded = query[order], rows.exact[order], rows.scores[order]
+    order = np.lexsort((rows["exact"].to_numpy(), query))
+    asked, exact, rounded = query[order], rows["exact"].to_numpy()[order], rows["score"].to_numpy()[order]
     tied = (asked[1:] == asked[:-1]) & (rounded[1:] == rounded[:-1]) & (exact[1:] != exact[:-1])
     return int(tied.sum())
 

@@ -44,21 +44,6 @@ def without_places(value: Any) -> Any:
     return {key: without_places(each) for key, each in value.items() if key not in places}
 
 
-def filled(settings: Any, other: Any) -> Any:
-    """Return settings with the keys that have no value in another one, at any depth, and no value here either."""
-    if not isinstance(settings, Mapping) or not isinstance(other, Mapping):
-        return settings
-    nothing = {key: None for key, each in other.items() if each is None}
-    return nothing | {key: filled(each, other.get(key)) for key, each in settings.items()}
-
-
-def without_nothing(value: Any) -> Any:
-    """Return settings without those that have no value, at any depth: a setting of an extension may not be known everywhere."""
-    if not isinstance(value, Mapping):
-        return value
-    return {key: without_nothing(each) for key, each in value.items() if each is not None}
-
-
 def settings_in_record(settings: Any, corpus: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     """Return settings of a system and facts of a corpus, and more settings of a run, as its record has them.
 
@@ -79,13 +64,14 @@ def check_run_settings(runs: Iterable[ConfiguredRun], results: Path, options: st
     for run in runs:
         path = results / RUN_RECORD(system=run["system"], dataset=run["dataset"])
         made = read_json(path).get("settings", {}) if path.is_file() else run["settings"]
-        if without_nothing(made) != without_nothing(run["settings"]):
+        before, now = dict(_flat(made)), dict(_flat(run["settings"]))
+        if before != now:
             corpus = made.get("dataset") != run["settings"]["dataset"]
             forced = " ".join([*(["prepare_corpus"] if corpus else []), *run["rules"]])
             command = f"snakemake --cores all{options} --forcerun {forced} -- {shlex.quote(str(path))}"
-            how = (
-                f"with {'; '.join(_differences(made, run['settings']))}" if made else "by a version that did not record settings"
-            )
+            keys = [key for key in {**now, **before} if before.get(key) != now.get(key)]
+            changed = (f"{key} {json.dumps(before.get(key))}, and not {json.dumps(now.get(key))}" for key in keys)
+            how = f"with {'; '.join(changed)}" if made else "by a version that did not record settings"
             others.append(f"the run of {run['system']} on {run['dataset']} was made {how}. To make it again:\n    {command}")
     if others:
         more = f"\n  … and {len(others) - SHOWN:,} more" if len(others) > SHOWN else ""
@@ -96,17 +82,10 @@ def check_run_settings(runs: Iterable[ConfiguredRun], results: Path, options: st
         )
 
 
-def _differences(made: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """Yield in words each setting of a run that is another now."""
-    before, after = dict(_flat(made)), dict(_flat(now))
-    for key in dict.fromkeys([*after, *before]):
-        if before.get(key) != after.get(key):
-            yield f"{key} {json.dumps(before.get(key))}, and not {json.dumps(after.get(key))}"
-
-
 def _flat(settings: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield settings, also of settings, by their path, without those that have no value: an extension may not be known here."""
     for key, value in settings.items():
-        if isinstance(value, Mapping) and value:
+        if isinstance(value, Mapping):
             yield from _flat(value, f"{above}{key}.")
-        else:
+        elif value is not None:
             yield f"{above}{key}", value

@@ -24,10 +24,13 @@ NO_BREAK = "\N{NO-BREAK SPACE}"
 
 def critical_difference(results: Results) -> Figure:
     """Draw systems by their average rank, the best at the left; bars join those that the tests do not separate."""
-    table = ranks_table(results.means, results.measure, results.blocks)
+    table = ranks_table(results.means, results.main_measure, results.blocks)
     first = table.iloc[0]
     if np.isnan(first["p"]):
-        return words_only(_why_not(len(table), len(results.blocks)))
+        if len(table) >= FEWEST_SYSTEMS and len(results.blocks) >= FEWEST_DATASETS:
+            return words_only("All systems are equal on every dataset: there are no ranks to test.")
+        least = f"{FEWEST_SYSTEMS} systems and {FEWEST_DATASETS} datasets of different corpora on which none was trained"
+        return words_only(f"Ranks are tested with at least {least}; here are {len(table)} and {len(results.blocks)}.")
     test = Friedman(first["f"], first["p"], first["critical_difference"])
     ranks = table["average_rank"].tolist()
     spans = alike(ranks, test)
@@ -46,15 +49,8 @@ def critical_difference(results: Results) -> Figure:
     for number, (start, end) in enumerate(spans, 1):
         panel.plot([ranks[start], ranks[end]], [-BAR * number] * 2, color="black", linewidth=2.4, solid_capstyle="round")
     _names(panel, table["system"].tolist(), ranks, -BAR * (len(spans) + 1), ends)
-    below(figure, _said(test, len(results.blocks), results.measure))
+    below(figure, _said(test, len(results.blocks), results.main_measure))
     return figure
-
-
-def _why_not(systems: int, datasets: int) -> str:
-    if systems < FEWEST_SYSTEMS or datasets < FEWEST_DATASETS:
-        least = f"{FEWEST_SYSTEMS} systems and {FEWEST_DATASETS} datasets of different corpora on which none was trained"
-        return f"Ranks are tested with at least {least}; here are {systems} and {datasets}."
-    return "All systems are equal on every dataset: there are no ranks to test."
 
 
 def _said(test: Friedman, datasets: int, measure: str) -> str:

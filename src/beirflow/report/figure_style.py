@@ -25,6 +25,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator
 from beirflow.core.errors import DataError
 from beirflow.core.writing import atomic_path
 from beirflow.data.catalogue.schema import nearest
+from beirflow.report.analysis.lengths import Lengths
 from beirflow.report.registry import TEMPLATES
 
 WIDTH, FONT = 7.2, "DejaVu Sans"  # inches of a page with two columns, and a font that comes with matplotlib
@@ -47,7 +48,6 @@ WITHOUT_DATES: dict[str, dict[str, Any]] = {
 }
 
 VIOLIN = 0.42  # reach of a violin up and down; rows are 1 apart
-Lengths = Mapping[str, tuple[Sequence[int], Sequence[int]]]  # by name, the edges and counts of a histogram of lengths in words
 
 WORDS = "words of all documents, of the relevant ones, and of the first 10 hits of each system"
 """Lengths in a figure of an inspection."""
@@ -149,7 +149,7 @@ def value_rows(panel: Axes, values: np.ndarray, columns: Sequence[str], rows: Se
 
 def below(figure: Figure, text: str) -> None:
     """Write text below the panels, in lines that fit a figure with one column."""
-    figure.supxlabel(fill(text, int(LETTERS * min(SINGLE, figure.get_figwidth()))), fontsize=mpl.rcParams["font.size"])
+    figure.supxlabel(fill(text, int(LETTERS * min(SINGLE, figure.get_figwidth()))))
 
 
 def row_height(systems: Sequence[str]) -> float:

@@ -5,6 +5,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from beirflow.core.records import read_json
 from beirflow.evaluation.ranks import alike, average_ranks, friedman
 from beirflow.evaluation.scores import read_per_query
 from beirflow.evaluation.uncertainty import letter
-from beirflow.report.analysis.lengths import added_up, by_name
+from beirflow.report.analysis.lengths import Lengths, added_up, by_name
 
 OF_QUERIES = ("queries", "search", "merge", "fuse", "rerank")  # stages of a query, once everything is indexed
 
@@ -33,13 +34,14 @@ def write_figure_tables(
     *, means_paths: Sequence[str], costs_path: str, blocks: Blocks, folder: str, main_measure: str = MAIN_MEASURE
 ) -> None:
     """Write the tables from the metrics of every system on every dataset and ``cost.csv``."""
-    means = {(record["system"], record["dataset"]): record["measures"] for record in map(read_json, means_paths)}
-    tables = {
-        "pareto": pareto_table(means, read_named_csv(costs_path), main_measure),
-        "critical_difference": ranks_table(means, main_measure, blocks),
-    }
-    for name, table in tables.items():
-        write_csv(table, Path(folder, f"{name}.csv"))
+    means = means_of(means_paths)
+    write_csv(pareto_table(means, read_named_csv(costs_path), main_measure), Path(folder, "pareto.csv"))
+    write_csv(ranks_table(means, main_measure, blocks), Path(folder, "critical_difference.csv"))
+
+
+def means_of(paths: Sequence[str]) -> Means:
+    """Return the measures in some records of means, by system and dataset."""
+    return {(record["system"], record["dataset"]): record["measures"] for record in map(read_json, paths)}
 
 
 def pareto_table(means: Means, costs: pd.DataFrame, measure: str) -> pd.DataFrame:
@@ -100,28 +102,11 @@ def ranks_table(means: Means, measure: str, blocks: Blocks) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Results:
-    """Results of all systems on all datasets, both in the order of the configuration."""
-
-    systems: list[str]
-    baseline: str
-    datasets: list[str]
-    measure: str
-    means: dict[tuple[str, str], dict[str, float]]  # by system and dataset, the measures
-    # by system and dataset, the main measure of every query, of all forums together; float64
-    per_query: dict[tuple[str, str], np.ndarray]
-    # by dataset, by name (``all documents``, ``relevant``, systems), the edges and counts of the lengths in words
-    lengths: dict[str, dict[str, tuple[list[int], list[int]]]]
-    comparison: pd.DataFrame  # ``significance.csv``
-    costs: pd.DataFrame  # ``cost.csv``
-    blocks: Blocks  # the datasets of average ranks
-
-
-@dataclass(frozen=True)
-class FigureFiles:
-    """Files that the figures show.
+    """Results of all systems on all datasets, both in the order of the configuration, as the figures show them.
 
     ``means_paths`` are of every system on every dataset, ``corpus_means_paths`` and ``per_query_paths`` on every corpus, in the
-    same order; ``rows`` has the corpora of every dataset.
+    same order; ``rows`` has the corpora of every dataset. A file is read when it is first used; DataError if values are not those
+    that were recorded.
     """
 
     means_paths: Sequence[str]
@@ -135,31 +120,46 @@ class FigureFiles:
     blocks: Blocks
     main_measure: str = MAIN_MEASURE
 
+    @property
+    def systems(self) -> list[str]:
+        """Names of all systems."""
+        return list(dict.fromkeys(system for system, _ in self.means))
 
-def read_results(files: FigureFiles) -> Results:
-    """Read the results that figures show; raise DataError if values are not those that were recorded."""
-    every = [read_json(path) for path in files.means_paths]
-    systems = list(dict.fromkeys(means["system"] for means in every))
-    of_corpus = {}
-    for means_path, path in zip(files.corpus_means_paths, files.per_query_paths, strict=True):
-        means, table = read_per_query(means_path, path, [files.main_measure])
-        of_corpus[means["system"], means["dataset"]] = table[0].to_numpy()
-    inspections = {inspection["dataset"]: inspection for inspection in map(read_json, files.inspection_paths)}
-    return Results(
-        systems=systems,
-        baseline=files.baseline,
-        datasets=list(files.rows),
-        measure=files.main_measure,
-        means={(means["system"], means["dataset"]): means["measures"] for means in every},
-        per_query={
+    @property
+    def datasets(self) -> list[str]:
+        """Names of all datasets."""
+        return list(self.rows)
+
+    @cached_property
+    def means(self) -> Means:
+        """Measures by system and dataset."""
+        return means_of(self.means_paths)
+
+    @cached_property
+    def per_query(self) -> dict[tuple[str, str], np.ndarray]:
+        """Main measure of every query by system and dataset, of all forums together, float64."""
+        of_corpus = {}
+        for means_path, path in zip(self.corpus_means_paths, self.per_query_paths, strict=True):
+            means, table = read_per_query(means_path, path, [self.main_measure])
+            of_corpus[means["system"], means["dataset"]] = table[0].to_numpy()
+        return {
             (system, row): np.concatenate([of_corpus[system, corpus] for corpus in corpora])
-            for system in systems
-            for row, corpora in files.rows.items()
-        },
-        lengths={
-            row: added_up([by_name(inspections[corpus]["lengths"]) for corpus in corpora]) for row, corpora in files.rows.items()
-        },
-        comparison=read_named_csv(files.comparison_path),
-        costs=read_named_csv(files.costs_path),
-        blocks=files.blocks,
-    )
+            for system in self.systems
+            for row, corpora in self.rows.items()
+        }
+
+    @cached_property
+    def lengths(self) -> dict[str, Lengths]:
+        """Lengths in words by dataset, of all documents, of the relevant ones and of the first hits of every system."""
+        of_corpus = {each["dataset"]: by_name(each["lengths"]) for each in map(read_json, self.inspection_paths)}
+        return {row: added_up([of_corpus[corpus] for corpus in corpora]) for row, corpora in self.rows.items()}
+
+    @cached_property
+    def comparison(self) -> pd.DataFrame:
+        """``significance.csv``."""
+        return read_named_csv(self.comparison_path)
+
+    @cached_property
+    def costs(self) -> pd.DataFrame:
+        """``cost.csv``."""
+        return read_named_csv(self.costs_path)

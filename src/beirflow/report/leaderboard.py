@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import repeat
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -21,9 +22,11 @@ from beirflow.evaluation.summary import (
     SEEDS,
     TRAINED_ON,
     TRUNCATED,
+    by_pair,
     distinct,
     ending_early,
     of_datasets,
+    short_names,
 )
 from beirflow.evaluation.uncertainty import FEWEST, QUERIES
 from beirflow.report.pages import HEATS, Cell, Table, framed, number
@@ -41,32 +44,33 @@ TRUSTED = (
 CUT = "‡"  # behind a score on a dataset with documents longer than the limit of the model, before their share
 LEAST_CUT = 0.005  # share that is shown
 SHORT = "¶"  # behind a score of a run with fewer documents a query than the cutoff, before their number
+ENDS = (
+    f"{SHORT}: the results of this run end at so many documents, fewer than the cutoff of the measure. A low score"
+    " may say that alone, and no test compares it. In a mean, of the dataset with the fewest."
+)
 TRAINED = "†"  # behind a score on a dataset that the system was trained on
 Marks = Mapping[tuple[str, str], str]  # by system and dataset, the difference to the baseline
+NOTHING: Marks = MappingProxyType({})
 
 
-def leaderboard(summary: pd.DataFrame, measure: str, marks: Marks | None = None, references: pd.DataFrame | None = None) -> Table:
+def leaderboard(summary: pd.DataFrame, measure: str, marks: Marks = NOTHING, references: pd.DataFrame | None = None) -> Table:
     """Return a table of systems × means and datasets by one measure of ``summary.csv``, the highest first mean first.
 
     Below are the rows of ``references``, the content of ``references.csv``.
     """
     means, datasets = (_names(summary[summary["split"].isna() == average]) for average in (True, False))
     caption = f"{measure} of every system: means over datasets, then every dataset"
-    short = [name.partition(" (")[0] for name in means]
-    # Two means of as many datasets would have one name.
-    labels = dict(zip(means, short if len(set(short)) == len(means) else means, strict=True)) | {name: name for name in datasets}
-    table = _table(f"results-{measure}", measure, caption, _values(summary, measure), labels, marks or {}, len(means))
+    labels = short_names([*means, *datasets])
     trained, cut = _trained(summary), _cut(summary)
     cut |= {key: f"{cut.get(key, '')} {SHORT}{most}" for key, most in ending_early(summary, measure).items()}
-    spread = _values(summary[summary[SEEDS].notna()], DEVIATION + measure) if SEEDS in summary else {}
-    rows = []
-    for row in table.rows:
-        keys = [(row[0].text, column) for column in ("", *labels)]
-        marked = [(TRAINED if key in trained else "") + cut.get(key, "") for key in keys]
-        behind = [(f" ± {spread[key]:.4f}" if key in spread else "") + mark for key, mark in zip(keys, marked, strict=True)]
-        rows.append([replace(cell, text=cell.text + text) for cell, text in zip(row, behind, strict=True)])
+    spread = by_pair(summary, DEVIATION + measure)
+    behind = {
+        key: (f" ± {spread[key]:.4f}" if key in spread else "") + (TRAINED if key in trained else "") + cut.get(key, "")
+        for key in {*spread, *trained, *cut}
+    }
+    table = _table(f"results-{measure}", measure, caption, _values(summary, measure), labels, len(means), marks, behind)
     of_others = [] if references is None or measure not in references else _references(references, measure, list(labels))
-    return replace(table, rows=[*rows, *of_others])
+    return replace(table, rows=[*table.rows, *of_others])
 
 
 def _references(references: pd.DataFrame, measure: str, labels: Sequence[str]) -> list[list[Cell]]:
@@ -97,21 +101,18 @@ def own_leaderboard(summary: pd.DataFrame, measure: str) -> Table | None:
     names = sorted(own, key=lambda name: name not in means)
     labels = {name: f"{name.partition(' (')[0] if name in means else name}: {own[name]}" for name in names}
     caption = "Every dataset by the measure by which its authors compare systems"
-    return _table("own-measures", "By the measures of the authors", caption, values, labels, {}, len(means))
+    return _table("own-measures", "By the measures of the authors", caption, values, labels, len(means))
 
 
 def _cut(summary: pd.DataFrame) -> dict[tuple[str, str], str]:
     """Return, for systems with datasets of which they did not read all documents to the end, how large a share these are."""
-    found = summary[summary[TRUNCATED] >= LEAST_CUT] if TRUNCATED in summary else summary[:0]
-    return {(str(row["system"]), str(row["dataset"])): f" {CUT}{row[TRUNCATED]:.0%}" for row in found.to_dict("records")}
+    return {key: f" {CUT}{share:.0%}" for key, share in by_pair(summary, TRUNCATED).items() if share >= LEAST_CUT}
 
 
 def _trained(summary: pd.DataFrame) -> set[tuple[str, str]]:
     """Return the systems with the datasets that they were trained on."""
-    if TRAINED_ON not in summary:
-        return set()
-    known = summary[summary["split"].notna() & ~summary[TRAINED_ON].isin((NOT_TRAINED, NOT_STATED))]
-    return set(zip(known["system"].astype(str), known["dataset"].astype(str), strict=True))
+    splits = by_pair(summary[summary["split"].notna()], TRAINED_ON)
+    return {key for key, split in splits.items() if split not in (NOT_TRAINED, NOT_STATED)}
 
 
 def significance_marks(comparison: pd.DataFrame, measure: str, baseline: str) -> Marks:
@@ -164,7 +165,7 @@ def kind_tables(summary: pd.DataFrame, measure: str) -> list[tuple[Table, list[s
             for group, names in members.items()
         }
         caption = f"{measure}: the plain mean over the datasets of a {kind}"
-        table = _table(f"by-{kind}", title, caption, means, {group: group for group in members}, {}, len(members))
+        table = _table(f"by-{kind}", title, caption, means, {group: group for group in members}, len(members))
         tables.append((table, [f"{group}: {', '.join(names)}." for group, names in members.items()]))
     return tables
 
@@ -173,8 +174,8 @@ def _names(table: pd.DataFrame, column: str = "dataset") -> list[str]:
     return [str(name) for name in dict.fromkeys(table[column])]
 
 
-def _values(summary: pd.DataFrame, measure: str) -> dict[tuple[str, str], float]:
-    return {(str(row["system"]), str(row["dataset"])): row[measure] for row in summary.to_dict("records")}
+def _values(summary: pd.DataFrame, measure: str) -> dict[Any, float]:
+    return summary.set_index(["system", "dataset"])[measure].to_dict()
 
 
 def _table(
@@ -183,10 +184,14 @@ def _table(
     caption: str,
     values: Mapping[tuple[str, str], float],
     labels: Mapping[str, str],
-    marks: Marks,
     means: int,
+    marks: Marks = NOTHING,
+    behind: Marks = NOTHING,
 ) -> Table:
-    """Return systems × columns, the first of which are means; if not all are, the highest in the first comes first."""
+    """Return systems × columns, the first of which are means; if not all are, the highest in the first comes first.
+
+    ``marks`` and ``behind`` are what stands above and behind a number.
+    """
     systems = list(dict.fromkeys(system for system, _ in values))
     if ranked := means < len(labels):
         systems.sort(key=lambda system: -values.get((system, next(iter(labels))), float("-inf")))
@@ -196,10 +201,10 @@ def _table(
         # Not-a-number differs from itself.
         known = [value for value in of_column if value == value]
         for row, system, value in zip(rows, systems, of_column, strict=True):
-            plain = number(value)
+            plain, key = number(value), (system, column)
             best = several and bool(known) and value == max(known)
             heat = _heat(value, known) if several and value == value else 0
-            row.append(Cell(plain.text, plain.value, best, marks.get((system, column), ""), heat))
+            row.append(Cell(plain.text + behind.get(key, ""), plain.value, best, marks.get(key, ""), heat))
     columns = [SYSTEM, *number_columns(labels.values(), means if ranked else 0)]
     return Table(name, title, caption, columns, rows, tall=True, close=True)
 
@@ -218,44 +223,37 @@ def notes(
     references: pd.DataFrame | None = None,
 ) -> list[str]:
     """Return the sentences that a reader of the leaderboard needs."""
-    sentences = []
-    if len(set(summary["system"])) > 1:
-        sentences.append("Bold: the best of a column. Shade: how near to the best of its column.")
-    if marked:
-        tested = (
-            f"paired randomisation test, of a mean the t-test; p < {LEVEL} after Holm's correction for all comparisons"
-            " with it on the measure, of a mean for those there"
-        )
-        sentences.append(f"{HIGHER} {LOWER}: significantly higher or lower than the baseline, {baseline} ({tested}).")
-    means = _names(summary[summary["split"].isna()])
-    if uncertainty is not None and len(uncertainty):
-        sentences += _uncertainty_notes(uncertainty)
-    if SEEDS in summary:
-        sentences.append("±: standard deviation over the seeds of a mean over them; no interval, test or rank is of such a mean.")
-    if _trained(summary):
-        sentences.append(f"{TRAINED}: the system, or one that it is made from, was trained or tuned on this dataset.")
-    if any(ending_early(summary, measure) for measure in main_measures(summary)):
-        sentences.append(
-            f"{SHORT}: the results of this run end at so many documents, fewer than the cutoff of the measure. A low score"
-            " may say that alone, and no test compares it. In a mean, of the dataset with the fewest."
-        )
-    sentences += _notes_of_datasets(summary)
+    tested = (
+        f"paired randomisation test, of a mean the t-test; p < {LEVEL} after Holm's correction for all comparisons"
+        " with it on the measure, of a mean for those there"
+    )
+    ends = any(ending_early(summary, measure) for measure in main_measures(summary))
+    signs = [
+        (len(set(summary["system"])) > 1, "Bold: the best of a column. Shade: how near to the best of its column."),
+        (marked, f"{HIGHER} {LOWER}: significantly higher or lower than the baseline, {baseline} ({tested})."),
+        *((True, sentence) for sentence in _uncertainty_notes(uncertainty)),
+        (
+            SEEDS in summary,
+            "±: standard deviation over the seeds of a mean over them; no interval, test or rank is of such a mean.",
+        ),
+        (_trained(summary), f"{TRAINED}: the system, or one that it is made from, was trained or tuned on this dataset."),
+        (ends, ENDS),
+        (
+            _cut(summary),
+            f"{CUT}: the share of documents that were longer than the limit of the model, so that it read a part of each.",
+        ),
+    ]
+    sentences = [sentence for is_shown, sentence in signs if is_shown]
+    apart = [each.removeprefix(NOT_AVERAGED) for each in distinct(summary.get(OWN_MEASURE, ())) if each.startswith(NOT_AVERAGED)]
+    sentences += [f"The authors of these datasets use several measures, which no mean joins: {each}." for each in apart]
     if TRAINED_ON in summary and (unknown := _names(summary[summary[TRAINED_ON] == NOT_STATED], "system")):
         sentences.append(f"Training data are not stated, so no mean is known to be zero-shot for: {', '.join(unknown)}.")
-    for label, _, members in (name.partition(" (") for name in means):
+    for label, _, members in (name.partition(" (") for name in _names(summary[summary["split"].isna()])):
         sentences.append(f"{label[0].upper()}{label[1:]}: {members.removesuffix(')')}.")
     if assumed := distinct(summary.get(ASSUMED, ())):
         sentences.append(f"Assumed, since the files of a model do not say it: {BETWEEN.join(assumed)}.")
     sentences += [f"Judgements of {each}." for each in of_datasets(summary)]
     return [*sentences, TRUSTED] if references is not None else sentences
-
-
-def _notes_of_datasets(summary: pd.DataFrame) -> list[str]:
-    """Return the sentences on documents that were cut, and on measures that are not averaged together."""
-    cut = f"{CUT}: the share of documents that were longer than the limit of the model, so that it read a part of each."
-    apart = [each.removeprefix(NOT_AVERAGED) for each in distinct(summary.get(OWN_MEASURE, ())) if each.startswith(NOT_AVERAGED)]
-    several = [f"The authors of these datasets use several measures, which no mean joins: {each}." for each in apart]
-    return [cut, *several] if _cut(summary) else several
 
 
 def ranks_table(uncertainty: pd.DataFrame, measure: str) -> Table | None:
@@ -280,8 +278,10 @@ def nanobeir_table(nanobeir: pd.DataFrame, measure: str) -> Table | None:
     return None if rows.empty else framed("nanobeir-{measure}", with_short_names(rows), measure=measure)
 
 
-def _uncertainty_notes(uncertainty: pd.DataFrame) -> list[str]:
-    """Return sentences on the columns of ranks, and on the power of each dataset."""
+def _uncertainty_notes(uncertainty: pd.DataFrame | None) -> list[str]:
+    """Return sentences on the columns of ranks, and on the power of each dataset; none without intervals."""
+    if uncertainty is None or uncertainty.empty:
+        return []
     drawn = "95 %: interval of the mean, the queries of every dataset drawn again with replacement (bootstrap)"
     sentences = [f"{drawn}; not known of fewer than {FEWEST} queries, and where all have the same value."]
     if uncertainty["system"].nunique() < 2:
@@ -291,8 +291,8 @@ def _uncertainty_notes(uncertainty: pd.DataFrame) -> list[str]:
         " systems that share a letter are not told apart by the tests, after Holm's correction for all pairs."
     )
     measure = str(uncertainty["measure"].iloc[0])
-    known = uncertainty[(uncertainty["measure"] == measure) & uncertainty["detectable"].notna()]
-    by_dataset = {str(row["dataset"]).partition(" (")[0]: row["detectable"] for row in known.to_dict("records")}
+    known = with_short_names(uncertainty[uncertainty["measure"] == measure].dropna(subset="detectable"))
+    by_dataset = dict(zip(known["dataset"], known["detectable"], strict=True))
     least = ", ".join(f"{name} {value:.4f}" for name, value in by_dataset.items())
     power = (
         f"Least difference in {measure} that a single test at the level of {LEVEL} finds with 80 % power (median of all pairs)"

@@ -85,7 +85,8 @@ def write_report(
         "published": list(filter(None, published)),
         "sources": sources.lines(),
         "holes": tables.holes_table(summary),
-        "systems": [tables.systems_table(settings), tables.settings_table(settings)],
+        "systems": tables.systems_table(settings),
+        "settings": tables.settings_table(settings),
         "datasets": tables.datasets_table(summary),
         "notes_of_extensions": [extension.note for extension in extensions() if extension.note],
         "bibtex": tables.bibtex(summary["dataset"]),
@@ -118,15 +119,9 @@ def _datasets(means: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return every dataset, and after one of forums its forums, with all measures of all systems, and how early runs end."""
     datasets: dict[str, dict[str, Any]] = {}
     for record in means:
-        of_forums = {"forums": record["forums"]} if "forums" in record else {}
-        entry = {
-            "name": record["dataset"],
-            "split": record["split"],
-            "counts": tables.counts(record),
-            "measures": {},
-            "most": {},
-            **of_forums,
-        }
+        kept = {name: record["counts"][name] for name in ("documents", "queries", "judgements") if name in record["counts"]}
+        entry = {"name": record["dataset"], "split": record["split"], "counts": kept, "measures": {}, "most": {}}
+        entry |= {"forums": record["forums"]} if "forums" in record else {}
         entry = datasets.setdefault(record["dataset"], entry)
         entry["measures"][record["system"]] = record["measures"]
         if (most := most_documents(record)) is not None:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any
 
 import pandas as pd
 
@@ -42,19 +41,13 @@ ENTRY = re.compile(r"^@\w+\{([\w.-]+),\n.*?^\}\n", re.MULTILINE | re.DOTALL)
 class Sources(Notes):
     """The citations of published scores, each named by a letter."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        published = load_catalogue().published
-        self._citations = {
-            (system, entry["source"]): f"{entry['citation']}; version: {entry['version']}; values: {entry['place']}"
-            + (f"; {entry['note']}" if "note" in entry else "")
-            for system, entries in published.items()
-            for entry in entries
-        }
-
     def cite(self, system: str, source: object) -> str:
         """Return the letter of a source of a system; none for an unknown source."""
-        return self.letter(self._citations.get((system, source)))
+        for entry in load_catalogue().published.get(system, ()):
+            if entry["source"] == source:
+                more = f"; {entry['note']}" if "note" in entry else ""
+                return self.letter(f"{entry['citation']}; version: {entry['version']}; values: {entry['place']}{more}")
+        return ""
 
 
 def main_measures(summary: pd.DataFrame) -> list[str]:
@@ -106,19 +99,21 @@ def cost_table(costs: pd.DataFrame) -> Table:
 
 def systems_table(settings: pd.DataFrame) -> Table:
     """Return a row a system from ``systems.csv``: its kind, its settings, and the number of cut texts."""
-    rows = [{"system": system} | _row(part) for system, part in settings.groupby("system", sort=False)]
+    known = settings.assign(value=settings["value"].fillna("").astype(str))
+    rows = [{"system": system} | _row(part) for system, part in known.groupby("system", sort=False)]
     return framed("systems-table", pd.DataFrame(rows))
 
 
 def _row(settings: pd.DataFrame) -> dict[str, str]:
     values = {str(name): part for name, part in settings.groupby("setting", sort=False)}
     shown = [name for name, part in values.items() if _is_shown(name.partition(" of ")[0], part, values)]
+    cut = {name.removeprefix(TRUNCATED): part["value"].astype(int).sum() for name, part in values.items() if TRUNCATED in name}
     return {
         **{name: _one(values, name) for name in ("family", "precision", "trained_on")},
         "model": _model(values),
         "settings": " · ".join(f"{name} {_one(values, name)}{_instead(values[name])}" for name in shown),
         **{name: _prompt(values, name) for name in PROMPTS.values()},
-        "cut": _cut(values),
+        "cut": ", ".join(f"{count:,} {kind}" for kind, count in cut.items()),
     }
 
 
@@ -131,11 +126,7 @@ def _is_shown(name: str, part: pd.DataFrame, values: Mapping[str, pd.DataFrame])
 
 def _one(values: Mapping[str, pd.DataFrame], name: str) -> str:
     """Return the value of a setting; all values if datasets differ."""
-    return " or ".join(dict.fromkeys(_texts(values[name]))) if name in values else ""
-
-
-def _texts(part: pd.DataFrame) -> list[str]:
-    return [str(value) for value in part["value"].fillna("")]
+    return " or ".join(values[name]["value"].unique()) if name in values else ""
 
 
 def _model(values: Mapping[str, pd.DataFrame]) -> str:
@@ -150,35 +141,22 @@ def _model(values: Mapping[str, pd.DataFrame]) -> str:
 
 def _instead(part: pd.DataFrame) -> str:
     """Return the setting in the files of the model, where the configuration differs."""
-    other = part["model_says"].notna() & (part["model_says"] != part["value"].fillna(""))
-    return f" (its files say {', '.join(dict.fromkeys(part['model_says'][other]))})" if other.any() else ""
+    other = part["model_says"][part["model_says"].notna() & (part["model_says"] != part["value"])].unique()
+    return f" (its files say {', '.join(other)})" if len(other) else ""
 
 
 def _prompt(values: Mapping[str, pd.DataFrame], name: str) -> str:
     """Return a prompt in quotes, so that a space at its end is visible; the number of prompts if datasets have their own."""
-    if name not in values:
-        return ""
-    prompts = list(dict.fromkeys(_texts(values[name])))
+    prompts = values[name]["value"].unique() if name in values else ()
     if len(prompts) > 1:
         return f"{len(prompts)} prompts, by dataset: see all settings"
-    return f"“{prompts[0]}”{_instead(values[name])}" if prompts[0] else "none"
-
-
-def _cut(values: Mapping[str, pd.DataFrame]) -> str:
-    """Return the total number of cut texts by kind."""
-    counts = {name.removeprefix(TRUNCATED): part["value"].astype(int).sum() for name, part in values.items() if TRUNCATED in name}
-    return ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
+    return "".join(f"“{prompt}”{_instead(values[name])}" if prompt else "none" for prompt in prompts)
 
 
 def settings_table(settings: pd.DataFrame) -> Table:
     """Return every setting of every system from ``systems.csv``, with its origin."""
     datasets = settings["dataset"].fillna("").replace("", "all")
     return framed("settings-table", settings.assign(dataset=datasets, said_by=settings["said_by"].map(SAID_BY)))
-
-
-def counts(means: Mapping[str, Any]) -> dict[str, int]:
-    """Return the counts of a dataset that do not depend on the system."""
-    return {name: means["counts"][name] for name in ("documents", "queries", "judgements") if name in means["counts"]}
 
 
 @cache

@@ -15,7 +15,7 @@ from beirflow.core.digests import file_digest
 from beirflow.core.layout import LATENCY, POSTINGS, RUN_RECORD
 from beirflow.core.records import Job, read_json
 from beirflow.evaluation import latency as module
-from beirflow.evaluation.latency import _rates, measure_latency, milliseconds, time_answers
+from beirflow.evaluation.latency import measure_latency, milliseconds, time_answers
 from beirflow.families import answers
 from beirflow.families.fusion.settings import FusionSettings
 from beirflow.families.lexical import LexicalSettings
@@ -84,24 +84,6 @@ def test_queries_that_take_long_are_fewer_and_never_less_than_some() -> None:
     clock = Clock()  # of a system that loads something at the first query, which is not measured
     answer = clock.answering(lambda _: 0.0 if clock.asked[1:] else 50.0)
     assert time_answers(answer, ["c"], single("ab"), clock).tolist() == [[0.0, 0.0]] * 3
-
-
-def test_a_batch_that_takes_long_is_not_repeated() -> None:
-    clock, queries = Clock(), [str(number) for number in range(100)]
-    assert time_answers(clock.answering(lambda _: 1.0), [], [queries], clock).tolist() == [[100.0]] * 3
-    assert time_answers(clock.answering(lambda _: 4.0), [], [queries], clock).tolist() == [[400.0]]
-
-
-def test_the_rates_of_a_batch_are_its_queries_over_the_seconds_of_all_and_of_each_part() -> None:
-    found = _rates(100, np.array([[2.0], [4.0], [5.0]]), np.array([[1.0], [1.5], [1.0]]))
-    assert found == {
-        "batch_queries_per_second": 25,
-        "batch_low_queries_per_second": 20,
-        "batch_high_queries_per_second": 50,
-        "batch_encode_queries_per_second": 100,
-        "batch_search_queries_per_second": pytest.approx(100 / 3),
-    }
-    assert _rates(100, np.array([[4.0]]), None)["batch_search_queries_per_second"] is None
 
 
 @pytest.fixture

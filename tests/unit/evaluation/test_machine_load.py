@@ -8,7 +8,7 @@ import time
 import pytest
 
 from beirflow.evaluation import machine_load
-from beirflow.evaluation.machine_load import OtherProcesses, is_busy, load_per_core
+from beirflow.evaluation.machine_load import OtherProcesses, is_busy
 
 COMPUTE = """
 import sys, time
@@ -38,10 +38,6 @@ def test_a_machine_is_busy_if_other_processes_take_what_the_measurement_needs(
     load: dict[str, float | None], threads: int, busy: bool
 ) -> None:
     assert is_busy({"load": load, "threads": threads}) == busy
-
-
-def test_the_load_is_the_higher_one_per_core() -> None:
-    assert load_per_core({"load": {"before": 24.0, "after": 30.2, "cores": 2}}) == 15.1
 
 
 def test_what_a_process_that_is_no_child_computes_is_of_others_and_what_a_child_does_is_not(

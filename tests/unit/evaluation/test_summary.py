@@ -124,15 +124,6 @@ def test_averages_of_the_literature_need_all_their_datasets(results: Results, na
         assert float(summary["toy", label]["NDCG@10"]) == pytest.approx(expected, abs=1e-15)
 
 
-def test_the_main_measure_is_shown_first_and_averaged(results: Results) -> None:
-    for name, value in (("scifact", 0.25), ("nfcorpus", 0.75)):
-        results.add("toy", name, measures={"NDCG@3": value, "MAP@3": 0.0})
-    summary = results.summary("NDCG@3")
-    assert summary["toy", "scifact"]["NDCG@3"] == "0.25"
-    assert next(name for name in summary["toy", "scifact"] if "@" in name) == "NDCG@3"
-    assert summary["toy", "mean of 2 (scifact, nfcorpus)"]["NDCG@3"] == "0.5"
-
-
 def test_a_published_score_stands_beside_ours_with_its_source(results: Results) -> None:
     published = {
         ("contriever", "scifact", "NDCG@10"): (0.6493, "pyserini"),
@@ -170,26 +161,6 @@ def test_a_score_that_must_not_be_compared_leaves_its_columns_blank(results: Res
         results.add(system, dataset, official_data=official)
         row = results.summary()[system, dataset]
         assert [row[f"{kind}_{measure}"] for kind in ("published", "difference", "tolerance", "source")] == [""] * 4
-
-
-def test_systems_do_not_mix(results: Results) -> None:
-    for system, value in (("contriever", 0.25), ("toy", 0.75)):
-        for name in ("scifact", "nfcorpus"):
-            results.add(system, name, ndcg=value)
-    summary = results.summary()
-    label = "mean of 2 (scifact, nfcorpus)"
-    assert list(summary) == [(system, name) for system in ("contriever", "toy") for name in ("scifact", "nfcorpus", label)]
-    assert (summary["contriever", label]["NDCG@10"], summary["toy", label]["NDCG@10"]) == ("0.25", "0.75")
-    assert summary["contriever", "scifact"]["published_NDCG@10"] != summary["toy", "scifact"]["published_NDCG@10"] == ""
-
-
-def test_what_is_missing_is_blank_in_the_csv_and_on_the_terminal(results: Results) -> None:
-    results.add("toy", "scifact")
-    results.add("contriever", "scifact", assumed=[])
-    terminal = results.write()
-    written = (results.folder / "summary.csv").read_text(encoding="utf-8")
-    # No column for assumptions either: there are none, and metrics of an earlier version do not state any.
-    assert not [word for word in ("nan", "None", "inf", "NaT", "ssumed") if word in f"{written}{terminal}"]
 
 
 def test_the_terminal_shows_the_table_rounded_and_without_digests(results: Results) -> None:
@@ -389,11 +360,3 @@ def test_a_dataset_without_the_main_measure_is_named(results: Results) -> None:
     results.add("toy", "none")
     with pytest.raises(DataError, match=r"toy/none\.json: found no robustness@10, the main measure, but NDCG@10, "):
         results.write("robustness@10")
-
-
-def test_a_dataset_of_forums_has_the_losses_of_all(results: Results) -> None:
-    results.add("toy", "forums", counts=COUNTED | {"relevant_excluded": 5}, forums=["a", "b"])
-    # Only forums with a loss count their relevant documents, so there is no total.
-    assert results.summary()["toy", "forums"]["unreachable"].startswith("8 relevant documents cannot be found by any system: 1 ")
-    results.add("toy", "forums", counts={"documents": 1000, "queries": 10, "relevant": 0}, forums=["a", "b"])
-    assert results.summary()["toy", "forums"]["unreachable"].startswith("of some forums, no judged document is relevant")

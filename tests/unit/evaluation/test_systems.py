@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from beirflow.config.load import load_experiment
 from beirflow.core.digests import file_digest
 from beirflow.core.records import Job, write_record
 from beirflow.evaluation.systems import describe_systems
-from results_maker import Made
 
 CORPORA = ("a", "b")
 MEAN = [{"kind": "transformer", "settings": {"max_length": 512}}, {"kind": "pooling", "settings": {"modes": ["mean"]}}]
@@ -138,23 +136,6 @@ def test_weights_that_were_tuned_are_named_with_what_they_were_tuned_on(tmp_path
     settings = {"family": "lexical", "name": "s", "k1": 0.9, "fields": ("title", "text"), "instructions": {}}
     values = {name: value for (name, _), (value, *_) in described(tmp_path, settings).items()}
     assert values == {"family": "lexical", "k1": "0.9", "fields": "title, text"}
-
-
-def test_results_that_were_really_made_are_described(results_once: Made, tmp_path: Path) -> None:
-    experiment = load_experiment(results_once.config)
-    names, systems_path = experiment.chosen_systems, str(tmp_path / "systems.csv")
-    describe_systems(
-        systems={name: {"family": experiment.systems[name].family, **experiment.settings(name)} for name in names},
-        record_paths=[f"{results_once.results}/runs/{name}/{each}.json" for name in names for each in experiment.chosen_datasets],
-        systems_path=systems_path,
-        job=Job(results_once.results),
-    )
-    found = rows(systems_path)
-    assert [found[name]["pooling", ""][:2] for name in names] == [["mean", "configuration"], ["cls", "configuration"]]
-    assert [found[name]["similarity", ""][0] for name in names] == ["dot", "cosine"]
-    assert found["tiny"]["dim", ""][0] == "32"
-    assert ("truncated_queries", "stack-tex") in found["tiny"]
-    assert found["tiny"]["model_sha256", ""] == found["second"]["model_sha256", ""]
 
 
 def test_what_is_added_to_documents_is_described_with_its_model(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import steps
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.records import Job, read_json, write_json, write_record
@@ -71,11 +70,6 @@ def test_any_candidates_are_read_bit_by_bit(tmp_path_factory: pytest.TempPathFac
     assert_the_same(Candidates(folder / "any.arrow").read(), (query, row, score))
 
 
-def test_the_same_candidates_are_the_same_bytes(path: Path, tmp_path: Path) -> None:
-    steps.write(Candidates, tmp_path / "again.arrow", HITS)
-    assert (tmp_path / "again.arrow").read_bytes() == path.read_bytes()
-
-
 def assert_refused(candidates: Candidates) -> None:
     for read in (candidates.check, candidates.read):
         with pytest.raises(DataError) as caught:
@@ -90,48 +84,12 @@ def test_what_are_no_candidates_is_refused(path: Path, content: bytes) -> None:
     assert_refused(Candidates(path))
 
 
-def test_a_file_that_was_cut_anywhere_is_refused(path: Path) -> None:
-    whole, candidates = path.read_bytes(), Candidates(path)
-    for length in range(0, len(whole), 19):
-        path.write_bytes(whole[:length])
-        assert_refused(candidates)
-
-
-def test_every_changed_byte_is_found(path: Path) -> None:
-    """Every seventh is changed, of the hits and of their record."""
-    for changed in (path, path.with_suffix(".json")):
-        whole = changed.read_bytes()
-        for position in range(0, len(whole), 7):
-            changed.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
-            with pytest.raises(DataError, match="damaged or replaced"):
-                Candidates(path).check()
-        changed.write_bytes(whole)
-    Candidates(path).check()
-
-
 @pytest.mark.parametrize("left_out", COLUMNS.names)
 def test_a_column_that_is_missing_is_refused(path: Path, left_out: str) -> None:
     table = pa.table(list(HITS), schema=COLUMNS).drop_columns([left_out])
     with pa.ipc.new_file(str(path), table.schema) as writer:
         writer.write_table(table)
     assert_refused(Candidates(path))
-
-
-def test_candidates_that_are_not_there_are_another_error(path: Path) -> None:
-    candidates = Candidates(path)
-    path.unlink()
-    with pytest.raises(FileNotFoundError):
-        candidates.read()
-    path.with_suffix(".json").unlink()
-    with pytest.raises(FileNotFoundError):
-        Candidates(path)
-
-
-def test_the_record_of_other_candidates_is_refused(path: Path) -> None:
-    path.with_suffix(".json").rename(path.with_name("chunk-5.json"))
-    path.rename(path.with_name("chunk-5.arrow"))
-    with pytest.raises(DataError, match=f"chunk-5.arrow: its record is {NAME}.json, which does not name it"):
-        Candidates(path.with_name("chunk-5.arrow"))
 
 
 def test_a_run_names_no_candidates_and_they_name_the_records_that_are_still_there(path: Path, tmp_path: Path) -> None:

@@ -8,15 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from beir_writer import write_corpus_record
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.layout import QUERIES
 from beirflow.core.records import Job, write_record
-from beirflow.ranking.run_file import RUN, WHITESPACE, Columns, write_trec
+from beirflow.ranking.run_file import RUN, Columns, write_trec
 from beirflow.ranking.run_file import write_run as write_parts
 
 Row = tuple[str, str, float, int]
@@ -83,13 +81,6 @@ def test_judged_queries_without_a_line_are_named(tmp_path: Path, caplog: pytest.
     assert "with trec_eval by its option -c" in caplog.text
 
 
-def test_queries_of_another_corpus_are_refused(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run.parquet", ROWS)
-    write_queries(tmp_path, ["others"])
-    with pytest.raises(DataError, match=r"it was made from the corpora/small/queries\.parquet .* but .* is used here"):
-        write(run, tmp_path / "run.trec.gz")
-
-
 @pytest.mark.parametrize(
     ("parts", "says"),
     [
@@ -138,8 +129,3 @@ def test_the_bytes_depend_on_the_run_alone(tmp_path: Path, monkeypatch: pytest.M
     first = convert(tmp_path, ROWS).read_bytes()
     monkeypatch.setattr("time.time", lambda: 2_000_000_000.0)  # what gzip would write into the header
     assert convert(tmp_path, ROWS, "another-name.trec.gz").read_bytes() == first
-
-
-@given(st.text(max_size=5))
-def test_whitespace_is_what_splits_a_line(text: str) -> None:
-    assert (WHITESPACE.search(text) is not None) == (text != "" and text.split() != [text])

@@ -12,18 +12,16 @@ import pytest
 from beirflow.core.errors import DataError
 from beirflow.data.sources import source
 from beirflow.extensions.exchange.open_run import header_of
-from beirflow.ranking.run_rows import concatenated, read_rows
+from beirflow.ranking.run_rows import read_rows
 
 RIGHT = b"q1 Q0 d1 1 2.5 tag\nq1\tQ0\td2\t2\t-1e-3\ttag\n\nq2 0 d\xc3\xa9\xc2\xa0x 0 .5 other\n"
 ROWS = [(1, "q1", "d1", 2.5, 1), (2, "q1", "d2", float(np.float32(-1e-3)), 2), (4, "q2", "dé\xa0x", 0.5, 0)]
 
 
 def rows_of(path: Path) -> list[tuple[Any, ...]]:
-    rows = concatenated(list(read_rows(path)))
-    ranks = [None] * len(rows.lines) if rows.ranks is None else rows.ranks.tolist()
-    columns = (rows.lines.tolist(), rows.query_ids.to_pylist(), rows.doc_ids.to_pylist(), rows.scores.tolist(), ranks)
-    assert rows.scores.dtype == np.float32
-    return list(zip(*columns, strict=True))
+    rows = pa.concat_tables(read_rows(path))
+    assert rows["score"].type == pa.float32()
+    return list(zip(*(column.to_pylist() for column in rows.drop_columns("exact")), strict=True))
 
 
 def written(folder: Path, content: bytes, name: str = "run.trec") -> Path:

@@ -16,7 +16,6 @@ from run_results import RunResults
 DOCUMENTS = pa.array(["a", "b", "q1", "c", "d"])
 EXCLUDED = pa.array([["c", "b", "nowhere"], ["q1", "a"], []])
 QUERIES = pa.table({"query_id": ["q0", "q1", "q2"], "excluded_rows": excluded_rows_of(EXCLUDED, DOCUMENTS)})
-CHUNKS = slice(0, 2), slice(2, 5)
 
 
 def rows(queries: pa.Table, *, drop: bool) -> list[list[int]]:
@@ -30,12 +29,6 @@ def test_the_document_of_the_own_id_and_those_that_a_query_excludes_are_left_out
     assert rows(QUERIES.set_column(1, "excluded_rows", [[[1], [], []]]), drop=True) == [[1], [2], []]
     assert rows(QUERIES.select(["query_id"]), drop=True) == [[], [2], []]
     assert rows(QUERIES.select(["query_id"]), drop=False) == [[], [], []]
-
-
-def test_rows_count_through_all_chunks() -> None:
-    parts = [excluded_rows(QUERIES, DOCUMENTS[part], drop_self_matches=True, first=part.start) for part in CHUNKS]
-    assert [sorted(row for row in of_query if row >= 0) for of_query in parts[0].tolist()] == [[1], [0], []]
-    assert [sorted(row for row in of_query if row >= 0) for of_query in parts[1].tolist()] == [[1], [0], []]
 
 
 def test_what_is_no_candidate_of_a_query_is_left_out_and_a_candidate_that_it_excludes() -> None:

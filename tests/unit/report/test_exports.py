@@ -1,8 +1,6 @@
 """Tables for papers and notes: what is in the cells is what the report shows, and no text becomes markup."""
 
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -72,11 +70,3 @@ def test_every_table_is_written_in_both_forms_and_for_reading(exported: Path) ->
     assert "% Fact Checking: fever, scifact." not in (exported / "tables/tasks.tex").read_text()
     assert (exported / "tables/published.md").read_text().count("- a: ") == 1
     assert ABSENT in (exported / "tables/tasks.tex").read_text()
-
-
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on the PATH")
-def test_latex_sets_them(exported: Path) -> None:
-    inputs = "".join(f"\\input{{tables/{name}.tex}}\n\n" for name in TABLES)
-    head = r"\documentclass{article}\usepackage{booktabs,amssymb}\begin{document}"
-    (exported / "all.tex").write_text(f"{head}\n{inputs}\\end{{document}}\n")
-    subprocess.run(["pdflatex", "-halt-on-error", "all.tex"], cwd=exported, check=True, capture_output=True)

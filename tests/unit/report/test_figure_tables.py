@@ -40,8 +40,10 @@ def costs(**of: list[dict[str, Any]]) -> pd.DataFrame:
 def results(scores: dict[str, list[float]], table: pd.DataFrame | None = None) -> Results:
     datasets = list(DATASETS[: len(next(iter(scores.values())))])
     table = costs(**{system: [{}] * len(datasets) for system in scores}) if table is None else table
-    blocks = [[name] for name in datasets]
-    return Results(list(scores), next(iter(scores)), datasets, "NDCG@10", means(scores), {}, {}, pd.DataFrame(), table, blocks)
+    rows, blocks = {name: [name] for name in datasets}, [[name] for name in datasets]
+    made = Results([], [], [], [], "", "", rows, next(iter(scores)), blocks)
+    vars(made).update(means=means(scores), costs=table)  # as if they had been read
+    return made
 
 
 def test_who_is_beaten_is_not_on_the_front_and_seconds_are_those_of_queries() -> None:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from textwrap import fill
 from xml.etree import ElementTree
 
 import numpy as np
@@ -12,12 +11,10 @@ import pytest
 from beirflow.core.errors import DataError
 from beirflow.core.records import Job, write_json, write_record
 from beirflow.evaluation.cost import collect_costs
-from beirflow.evaluation.ranks import Friedman
 from beirflow.report import figures
 from beirflow.report.analysis.lengths import histogram
-from beirflow.report.figure_ranks import _said
 from beirflow.report.figure_style import MARKERS, house_style, save, style_of
-from beirflow.report.figure_tables import FigureFiles, Results, read_results
+from beirflow.report.figure_tables import Results
 from beirflow.report.figures import FUNCTIONS, draw_figures
 from beirflow.report.registry import FIGURES
 from results_writer import write_comparison, write_metrics
@@ -34,7 +31,7 @@ def values(system: str, corpus: str, measure: str) -> np.ndarray:
     return np.random.default_rng([*system.encode(), *corpus.encode(), *measure.encode()]).random(SIZES[corpus]).round(2)
 
 
-def sources(folder: Path, systems: Sequence[str] = ("x", "y"), *, baseline: str = "x") -> FigureFiles:
+def sources(folder: Path, systems: Sequence[str] = ("x", "y"), *, baseline: str = "x") -> Results:
     """Results of some systems on a plain dataset and one of two forums."""
     means, per_query, records, rows = [], [], [], []
     for system in systems:
@@ -55,7 +52,7 @@ def sources(folder: Path, systems: Sequence[str] = ("x", "y"), *, baseline: str 
         write_json(inspections[corpus], {"dataset": corpus, "lengths": lengths})
     comparison, costs = write_comparison(folder, [*zip(means, per_query, strict=True)], ROWS), str(folder / "cost.csv")
     collect_costs(means_paths=means, record_paths=records, rows=ROWS, costs_path=costs, job=Job(folder), additions={})
-    return FigureFiles(
+    return Results(
         rows, means, per_query, list(inspections.values()), comparison, costs, ROWS, baseline, [[name] for name in ROWS]
     )
 
@@ -68,7 +65,7 @@ def style() -> Iterator[None]:
 
 @pytest.fixture
 def results(tmp_path: Path) -> Results:
-    return read_results(sources(tmp_path))
+    return sources(tmp_path)
 
 
 def text_of(path: Path) -> list[str]:
@@ -84,9 +81,8 @@ def test_every_figure_has_a_function_and_a_caption() -> None:
 
 
 def test_every_figure_is_written_twice_with_the_same_bytes_every_time(tmp_path: Path) -> None:
-    arguments = sources(tmp_path)
-    draw_figures(files=arguments, folder=str(tmp_path / "one"))
-    results = read_results(arguments)
+    results = sources(tmp_path)
+    draw_figures(files=results, folder=str(tmp_path / "one"))
     for name in ("document_lengths", "pareto"):  # audits draw all again
         save(FUNCTIONS[name](results), str(tmp_path / "two"), name)
     written = {path.name: path.read_bytes() for path in (tmp_path / "one").iterdir()}
@@ -118,7 +114,7 @@ def test_a_font_that_is_not_there_is_refused_with_the_nearest() -> None:
 
 def test_differences_to_the_baseline_keep_the_order_of_the_datasets_and_have_the_sign_of_the_system(tmp_path: Path) -> None:
     for baseline, other in (("x", "y"), ("y", "x")):
-        results = read_results(sources(tmp_path, baseline=baseline))
+        results = sources(tmp_path, baseline=baseline)
         (panel,) = figures.ndcg_difference(results).axes
         shown = {
             label.get_text(): next(bar.get_width() for bar in panel.patches if bar.get_y() + 0.35 == place)
@@ -136,24 +132,18 @@ def test_differences_to_the_baseline_keep_the_order_of_the_datasets_and_have_the
         assert [text.get_position()[1] for text in panel.texts if text.get_text() == "*"] == stars
 
 
-def test_stars_text_and_caption_of_differences_name_one_correction_that_for_comparisons_with_the_baseline(tmp_path: Path) -> None:
-    results = read_results(sources(tmp_path, ["x", "y", "z"]))
+def test_stars_are_corrected_for_comparisons_with_the_baseline(tmp_path: Path) -> None:
+    results = sources(tmp_path, ["x", "y", "z"])
     results.comparison["p"] = 0.01  # of six tests; four of them are with the baseline
     assert (6 * 0.01 > 0.05, 4 * 0.01 < 0.05) == (True, True)
     figure = figures.ndcg_difference(results)
     assert [[text.get_text() for text in panel.texts].count("*") for panel in figure.axes] == [2, 2]
-    (said,) = [" ".join(text.get_text().split()) for text in figure.texts]
-    caption = " ".join((REPOSITORY / "workflow/report/ndcg_difference.rst").read_text().split())
-    assert said.startswith("NDCG@10 minus that of x, ")
-    assert said.endswith("* different at the level of 0.05, corrected for all comparisons with it")
-    assert "Holm's correction for all comparisons with the baseline" in caption
     # Panels are in the order of the configuration, whatever their scores.
     assert [panel.get_title(loc="left") for panel in figure.axes] == ["y", "z"]
-    assert "in the order of the configuration" in caption
 
 
 def test_with_one_system_the_difference_says_that_there_is_nothing_to_compare_and_the_others_are_drawn(tmp_path: Path) -> None:
-    drawn = {name: draw(read_results(sources(tmp_path, ["x"]))) for name, draw in FUNCTIONS.items()}
+    drawn = {name: draw(sources(tmp_path, ["x"])) for name, draw in FUNCTIONS.items()}
     said = {name: [text.get_text() for text in figure.texts] for name, figure in drawn.items() if not figure.axes}
     assert said == {
         "ndcg_difference": ["x is the only system: there is nothing to compare it with."],
@@ -179,7 +169,7 @@ def test_recall_holes_and_the_distribution_over_queries_are_those_of_the_results
 
 def test_from_seven_systems_on_values_are_printed_in_place_of_lines(tmp_path: Path) -> None:
     systems = [f"s{i}" for i in range(7)]
-    results = read_results(sources(tmp_path, systems, baseline="s0"))
+    results = sources(tmp_path, systems, baseline="s0")
     recall, reached, holes = (draw(results).axes for draw in (figures.recall_over_k, figures.ndcg_per_query, figures.holes))
     expected = [f"{results.means[system, 'stack'][f'Recall@{k}']:.2f}"[1:] for system in systems for k in (1, 10, 100)]
     assert [text.get_text() for text in recall[1].texts] == expected
@@ -208,11 +198,6 @@ def test_lengths_of_forums_are_added_up_and_what_is_empty_is_left_out(results: R
     assert plain.lines[-2].get_ydata()[0] == 3  # the row of y
 
 
-def test_no_line_ends_inside_a_value_of_the_test_of_ranks() -> None:
-    texts = [fill(_said(Friedman(4.29, p, 1.0), 15, 10), width) for p in (0.117, 0.0001) for width in range(30, 140)]
-    assert [line for text in texts for line in text.splitlines() if re.search(r"[=<Fp]$", line)] == []
-
-
 def test_cost_that_is_not_known_is_said_to_be(results: Results) -> None:
     speed, seconds, memory, disk = figures.cost(results).axes
     assert list(speed.lines[0].get_xdata()) == [100 / 4, 200 / 8]
@@ -227,12 +212,3 @@ def test_cost_that_is_not_known_is_said_to_be(results: Results) -> None:
 def test_systems_can_be_told_apart_without_colour() -> None:
     styles = style_of([f"system {number}" for number in range(len(MARKERS))])
     assert len({style["marker"] for style in styles.values()}) == len(MARKERS)
-
-
-def test_names_that_look_like_numbers_or_missing_values_stay_names(tmp_path: Path) -> None:
-    arguments = sources(tmp_path, ["NA", "007", "null"], baseline="NA")
-    results = read_results(arguments)
-    assert set(results.costs["system"]) == {"NA", "007", "null"}
-    assert set(results.comparison["system_a"]) | set(results.comparison["system_b"]) == {"NA", "007", "null"}
-    save(figures.cost(results), str(tmp_path), "cost", ["svg"])
-    assert {"NA", "007", "null"} <= set(text_of(tmp_path / "cost.svg"))

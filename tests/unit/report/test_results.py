@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import pytrec_eval
 
 import beirflow
 from beirflow.core import layout
@@ -75,19 +74,6 @@ def test_hits_have_ranks_grades_and_texts(demo_results: Made) -> None:
     assert few["query_text"].tolist() == few["query"].map(queries.set_index("_id")["text"]).tolist()
 
 
-def test_hits_are_a_run_to_evaluate(demo_results: Made) -> None:
-    """With trec_eval as the reference."""
-    hits = beirflow.Results(demo_results.results).hits("bm25", "kitchen")
-    qrels = pd.read_parquet(demo_results.results / "corpora/kitchen/qrels.parquet")
-    found = beirflow.evaluate(hits, qrels, "NDCG@10").per_query["NDCG@10"]
-    nested = [
-        {query: dict(of[["doc_id", "score"]].to_numpy().tolist()) for query, of in table.groupby("query_id")}
-        for table in (qrels, hits.rename(columns={"query": "query_id", "document": "doc_id"}))
-    ]
-    theirs = pytrec_eval.RelevanceEvaluator(nested[0], {"ndcg_cut.10"}).evaluate(nested[1])
-    assert found.to_dict() == pytest.approx({query: values["ndcg_cut_10"] for query, values in theirs.items()}, abs=1e-12)
-
-
 def test_a_missing_file_is_named_with_the_command_that_makes_it(changed: Path) -> None:
     results = beirflow.Results(changed)
     with pytest.raises(DataError, match=r"systems\.csv is not there\. Make it, with the --configfile") as caught:
@@ -145,12 +131,3 @@ def test_a_file_that_was_changed_is_refused(path: str, read: object, changed: Pa
     (changed / path).write_bytes(content)
     with pytest.raises(DataError, match="the file was damaged or replaced after it was written"):
         read(beirflow.Results(changed))  # type: ignore[operator]
-
-
-def test_nothing_is_written(changed: Path) -> None:
-    before = {path: path.stat().st_mtime_ns for path in changed.rglob("*")}
-    results = beirflow.Results(changed)
-    for name in ("summary", "means", "scores", "significance", "costs"):
-        getattr(results, name)
-    results.hits("bm25", "kitchen", texts=True)
-    assert {path: path.stat().st_mtime_ns for path in changed.rglob("*")} == before

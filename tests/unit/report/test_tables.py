@@ -40,11 +40,6 @@ def test_columns_of_tables_say_nothing_that_is_not_shown() -> None:
                 assert isinstance(column, str) or {"label"} <= column.keys() <= {"label", "classes", "form", "unit"}, name
 
 
-def test_what_has_a_table_of_its_own() -> None:
-    for measures, number in ((["MAP@3", "P@3"], 1), (["MAP@100", "Recall@100"], 2), (["NDCG@10"], 1)):
-        assert tables.main_measures(pd.DataFrame(columns=["system", "dataset", *measures])) == measures[:number]
-
-
 def test_significance_leaves_blank_what_is_not_defined() -> None:
     numbers = {
         "low": -0.5,
@@ -113,12 +108,6 @@ def test_every_dataset_of_the_catalogue_is_cited_and_every_entry_is_whole() -> N
         fields = dict(re.findall(r"^  (\w+) = \{(.*)\},?$", entry, re.MULTILINE))
         assert {"author", "title", "year"} <= set(fields), name
         assert re.fullmatch(r"(19|20)\d\d", fields["year"]), name
-
-
-def test_splits_and_samples_are_of_their_dataset_and_others_are_not() -> None:
-    of_nfcorpus = ("nfcorpus", "nfcorpus.dev", "nfcorpus.sample-50", "nfcorpus.dev.sample-50-seed-7")
-    assert {tables.of_catalogue(name) for name in of_nfcorpus} == {"nfcorpus"}
-    assert {tables.of_catalogue(name) for name in ("nfcorpus.mine", "my-nfcorpus", "mean of 3")} == {None}
 
 
 def test_a_dataset_has_one_row_with_its_licence_and_one_entry_of_bibtex() -> None:

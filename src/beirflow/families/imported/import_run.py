@@ -18,11 +18,11 @@ from beirflow.data.sources.forms import CANDIDATES
 from beirflow.ranking.ranking import rank_hits
 from beirflow.ranking.run_file import NewRun, write_run
 from beirflow.ranking.run_rows import (
-    Rows,
     check_repetition,
     of_judged_queries,
     queries_ranked_otherwise,
     read_rows,
+    rows_of,
     ties_by_rounding,
 )
 from beirflow.ranking.searched import excluded_rows, read_every_id
@@ -45,7 +45,7 @@ def import_run(*, run: NewRun, source_path: str, corpus: PreparedCorpus, drop_se
             rows, unjudged = _candidates(asked, doc_ids, source_path), 0
         else:
             rows, unjudged = of_judged_queries(source_path, read_rows(Path(source_path)), query_ids)
-    query = pc.index_in(rows.query_ids, value_set=query_ids).to_numpy()
+    query = pc.index_in(rows["query_id"], value_set=query_ids).to_numpy()
     row = _rows_of_documents(source_path, run.dataset, rows, doc_ids)
     check_repetition(source_path, rows, query, row)
     excluded = excluded_rows(asked, doc_ids, drop_self_matches=drop_self_matches)
@@ -59,7 +59,7 @@ def import_run(*, run: NewRun, source_path: str, corpus: PreparedCorpus, drop_se
     if ties := ties_by_rounding(rows, query):
         problem = "scores that differ in the file are equal as float32, so that ids rank their documents"
         logger.warning("%s: %d %s, as for trec_eval 9; trec_eval 10 compares them as doubles", source_path, ties, problem)
-    hits = rank_hits([(query[kept], row[kept].astype(np.int32), rows.scores[kept])], doc_ids, run.top_k)
+    hits = rank_hits([(query[kept], row[kept].astype(np.int32), rows["score"].to_numpy()[kept])], doc_ids, run.top_k)
     more: dict[str, Any] = {} if source_path == corpus.queries_path else {"source_sha256": digest}
     write_run(run.run_path, [(query_ids.take(pa.array(hits[0])), doc_ids.take(pa.array(hits[1])), hits[2], hits[3])])
     run.write_record(
@@ -76,7 +76,7 @@ def import_run(*, run: NewRun, source_path: str, corpus: PreparedCorpus, drop_se
     )
 
 
-def _candidates(queries: pa.Table, doc_ids: pa.Array, path: str) -> Rows:
+def _candidates(queries: pa.Table, doc_ids: pa.Array, path: str) -> pa.Table:
     """Return the candidates of each query that are in the corpus; the score is minus the place in the list."""
     candidates = candidates_in(queries)
     if candidates is None:
@@ -85,15 +85,15 @@ def _candidates(queries: pa.Table, doc_ids: pa.Array, path: str) -> Rows:
     place = np.arange(candidates.num_rows) - (np.cumsum(lengths) - lengths).repeat(lengths)
     here = np.flatnonzero(pc.is_in(candidates["doc_id"], value_set=doc_ids.cast(pa.string())).to_numpy())
     query_ids, ids = (candidates[key].combine_chunks().take(pa.array(here)) for key in ("query_id", "doc_id"))
-    return Rows(here + 1, query_ids, ids, -place[here].astype(np.float32), None)
+    return rows_of(path, here + 1, query_ids, ids, -place[here].astype(np.float64))
 
 
-def _rows_of_documents(source_path: str, dataset: str, rows: Rows, doc_ids: pa.Array) -> np.ndarray:
+def _rows_of_documents(source_path: str, dataset: str, rows: pa.Table, doc_ids: pa.Array) -> np.ndarray:
     """Return the row of each document in the corpus, int64."""
-    numbers = pc.index_in(rows.doc_ids, value_set=doc_ids)
+    numbers = pc.index_in(rows["doc_id"], value_set=doc_ids)
     if numbers.null_count:
         place = int(np.argmax(numbers.is_null().to_numpy(zero_copy_only=False)))
-        said = f"{source_path}:{rows.lines[place]}: the corpus of {dataset} has no document {rows.doc_ids[place].as_py()!r}"
+        said = f"{source_path}:{rows['line'][place]}: the corpus of {dataset} has no document {rows['doc_id'][place].as_py()!r}"
         todo = "does the run belong to another dataset, or to all of one of which this is a sample?"
         raise DataError(f"{said}, nor those of {numbers.null_count - 1} other rows; {todo}")
     return numbers.to_numpy().astype(np.int64)

@@ -5,7 +5,7 @@ Memory holds one number a document, the ids of what is counted or shown, and som
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,6 @@ from beirflow.report.analysis.shown_queries import choose_queries, query_scores
 
 DEPTH = 10  # hits of a query that are shown, and whose lengths are counted
 JUDGED = 20  # judged documents of a query that are shown
-RUN_ROWS = 1 << 18  # rows of a run in memory at once
 WORD = regex.compile(r"[\p{L}\p{N}\p{M}]+")  # letters with their marks, and digits, which a page may mark
 
 
@@ -40,13 +39,8 @@ class EvaluatedRuns:
     per_query_paths: Sequence[str]
 
 
-@dataclass(frozen=True)
-class FirstHits:
-    """The analysed part of a run."""
-
-    doc_ids: pa.ChunkedArray  # documents in the first ranks of all queries, one a hit
-    # by query of the sample, by document in the order of the ranks, its rank and score
-    ranked: dict[str, dict[str, tuple[int, float]]] = field(default_factory=dict)
+Ranked = dict[str, dict[str, tuple[int, float]]]
+"""By query of the sample, by document in the order of the ranks, its rank and score."""
 
 
 def inspect_dataset(
@@ -74,10 +68,11 @@ def inspect_dataset(
     queries = all_queries.take(pa.array(sample.rows)).to_pylist()
     # Only of these queries are whole rankings in memory.
     ids = [query["query_id"] for query in queries]
-    runs = {
+    first_hits = {
         system: read_first_hits(path, means[system]["inputs"][job.below(path)], means_path, DEPTH, ids)
         for system, means_path, path in zip(means, evaluated.means_paths, evaluated.run_paths, strict=True)
     }
+    ranked = {system: of_sample for system, (_, of_sample) in first_hits.items()}
     qrels = read_table(corpus.qrels_path)
     grades = _grades(qrels, ids)
     entries: list[dict[str, Any]] = [
@@ -86,12 +81,13 @@ def inspect_dataset(
             "text": for_reading(query["text"]),
             "relevant": sum(grade > 0 for grade in grades[query["query_id"]].values()),
             "values": {system: float(values[row]) for system, values in scores.items()},
-            **_judged_and_hits(query["query_id"], grades[query["query_id"]], runs),
+            **_judged_and_hits(query["query_id"], grades[query["query_id"]], ranked),
         }
         for row, query in zip(sample.rows, queries, strict=True)
     ]
     relevant = qrels["doc_id"].filter(pc.greater(qrels["score"], 0))
-    texts, lengths = scan_documents(corpus.documents_path, _named(entries), [relevant, *(run.doc_ids for run in runs.values())])
+    groups = [relevant, *(doc_ids for doc_ids, _ in first_hits.values())]
+    texts, lengths = scan_documents(corpus.documents_path, _named(entries), groups)
     for entry in entries:
         shown = (texts[doc_id] for doc_id in _named([entry]) if doc_id in texts)
         entry["words"] = matched_words(entry["text"], (part for document in shown for part in document.values()), analyzers)
@@ -133,9 +129,9 @@ def _grades(qrels: pa.Table, ids: Sequence[str]) -> dict[str, dict[str, int]]:
     return grades
 
 
-def _judged_and_hits(query_id: str, grades: Mapping[str, int], runs: Mapping[str, FirstHits]) -> dict[str, Any]:
+def _judged_and_hits(query_id: str, grades: Mapping[str, int], runs: Mapping[str, Ranked]) -> dict[str, Any]:
     """Return the judged documents of one query with their ranks, and the first hits of every system."""
-    ranked = {system: run.ranked[query_id] for system, run in runs.items()}
+    ranked = {system: run[query_id] for system, run in runs.items()}
     # Sorting keeps documents with the same grade in byte order of their ids, the order of judgements.
     best = sorted(grades.items(), key=lambda judgement: -judgement[1])[:JUDGED]
     return {
@@ -165,22 +161,19 @@ def _named(entries: Sequence[Mapping[str, Any]]) -> set[str]:
     return judged.union(hit["doc_id"] for entry in entries for hits in entry["hits"].values() for hit in hits)
 
 
-def read_first_hits(run_path: str, expected: str, source: str, depth: int, sample: Sequence[str]) -> FirstHits:
-    """Read the first ``depth`` ranks of all queries and all ranks of a sample of queries, some rows at a time.
+def read_first_hits(
+    run_path: str, expected: str, source: str, depth: int, sample: Sequence[str]
+) -> tuple[pa.ChunkedArray, Ranked]:
+    """Return the documents in the first ``depth`` ranks of all queries, one a hit, and all ranks of a sample of queries.
 
     Raise DataError if the digest of the run is not the expected one, which ``source`` recorded.
     """
     check_digest(run_path, expected, source)
-    wanted = pa.array(sample, pa.string())
-    first: list[pa.Array] = []
-    ranked: dict[str, dict[str, tuple[int, float]]] = {query_id: {} for query_id in sample}
-    with pq.ParquetFile(run_path) as run:
-        for batch in run.iter_batches(RUN_ROWS):
-            first.append(batch["doc_id"].filter(pc.less_equal(batch["rank"], depth)))
-            rows = batch.filter(pc.is_in(batch["query_id"], value_set=wanted)).to_pydict()
-            for query_id, doc_id, score, rank in zip(*(rows[name] for name in run.schema_arrow.names), strict=True):
-                ranked[query_id][doc_id] = (rank, score)
-    return FirstHits(pa.chunked_array(first, pa.string()), ranked)
+    ranked: Ranked = {query_id: {} for query_id in sample}
+    of_sample = pc.field("query_id").isin(pa.array(sample, pa.string()))
+    for row in pq.read_table(run_path, filters=of_sample).to_pylist():
+        ranked[row["query_id"]][row["doc_id"]] = row["rank"], row["score"]
+    return pq.read_table(run_path, columns=["doc_id"], filters=pc.field("rank") <= depth)["doc_id"], ranked
 
 
 def matched_words(query: str, texts: Iterable[str], analyzers: Sequence[str] = (ENGLISH,)) -> list[str]:

@@ -21,6 +21,10 @@ NO_WORD = r"[^\p{L}\p{M}\p{N}]+"
 QUANTILES = (5, 25, 50, 75, 95)
 
 
+Lengths = Mapping[str, tuple[Sequence[int], Sequence[int]]]
+"""By name, the edges and counts of a histogram of lengths in words."""
+
+
 def count_words(texts: pa.Array) -> np.ndarray:
     """Return the number of words of each of n texts, int32 of shape (n,)."""
     words = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(texts))
@@ -53,7 +57,7 @@ def by_name(lengths: Mapping[str, Any]) -> dict[str, Any]:
     return {"all documents": lengths["all"], "relevant": lengths["relevant"], **lengths["retrieved"]}
 
 
-def added_up(named: Sequence[Mapping[str, Mapping[str, Any]]]) -> dict[str, tuple[list[int], list[int]]]:
+def added_up(named: Sequence[Mapping[str, Mapping[str, Any]]]) -> Lengths:
     """Add up the histograms of several corpora by name; return edges and counts, over the corpora that have the name."""
     names = dict.fromkeys(name for each in named for name in each)
     return {

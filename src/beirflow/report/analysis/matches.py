@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 
 from beirflow.core.digests import file_digest
 from beirflow.core.records import Job, check_inputs, read_json, write_record
-from beirflow.data.corpus_files import Documents, PreparedCorpus, read_table, recorded_digest
+from beirflow.data.corpus_files import PreparedCorpus, read_table, recorded_digest
 from beirflow.data.document_text import as_read
 from beirflow.families.matches import FindMatches, Matched, Pairs
 from beirflow.models.computing.model_settings import Computing
-from beirflow.report.analysis.document_scan import ROWS
+from beirflow.report.analysis.document_scan import document_batches
 from beirflow.run.by_name import by_name
 
 Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
@@ -68,10 +68,8 @@ def _pairs(shown: Mapping[str, Sequence[str]], queries_path: str, documents_path
     """Return every query with its documents, as models read them."""
     queries, documents = _texts(_rows(read_table(queries_path), "query_id", shown), "query_id"), dict[str, str]()
     wanted = {doc_id for doc_ids in shown.values() for doc_id in doc_ids}
-    with Documents(documents_path, piecewise=True) as file:
-        for chunk in range(len(file.sizes)):
-            for batch in file.batches(chunk, ["doc_id", "text"], ROWS):
-                documents |= _texts(as_read(_rows(batch, "doc_id", wanted)), "doc_id")
+    for batch in document_batches(documents_path, ("doc_id", "text")):
+        documents |= _texts(as_read(_rows(batch, "doc_id", wanted)), "doc_id")
     number_of = {doc_id: number for number, doc_id in enumerate(documents)}
     query = np.repeat(np.arange(len(shown)), [len(doc_ids) for doc_ids in shown.values()])
     document = np.array([number_of[doc_id] for doc_ids in shown.values() for doc_id in doc_ids], np.int64)

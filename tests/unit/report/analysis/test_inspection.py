@@ -1,23 +1,18 @@
 """Queries to look at."""
 
-import re
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from beir_writer import write_corpus_record, write_documents
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.records import Job, read_json
 from beirflow.data.sources.query_lists import as_query
-from beirflow.families.postings.analyzer import analyze, analyze_all
-from beirflow.report.analysis import inspection
-from beirflow.report.analysis.inspection import DEPTH, JUDGED, WORD, inspect_dataset, matched_words, read_first_hits
+from beirflow.report.analysis.inspection import DEPTH, JUDGED, inspect_dataset, matched_words, read_first_hits
 from by_name import call
 from results_writer import write_metrics, write_run
 
@@ -108,19 +103,15 @@ def test_of_many_judged_documents_the_best_are_shown(tmp_path: Path) -> None:
 RANKED = {"q1": ["d3", "d1", "d2"], "q2": ["d1"], "q3": [f"d{number}" for number in range(30)]}
 
 
-@pytest.mark.parametrize("rows", [4, 1000])
-def test_first_ranks_are_of_all_queries_and_all_ranks_of_a_sample(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
-) -> None:
-    monkeypatch.setattr(inspection, "RUN_ROWS", rows)
+def test_first_ranks_are_of_all_queries_and_all_ranks_of_a_sample(tmp_path: Path) -> None:
     digest = write_run(tmp_path / "run.parquet", RANKED)
-    found = read_first_hits(str(tmp_path / "run.parquet"), digest, "means.json", 2, ["q3", "q9", "q2"])
-    assert found.doc_ids.to_pylist() == ["d3", "d1", "d1", "d0", "d1"]
-    assert list(found.ranked["q3"]) == RANKED["q3"]
-    assert found.ranked["q2"] == {"d1": (1, 1.0)}
-    assert found.ranked["q3"]["d3"] == (4, 0.25)
-    assert found.ranked["q9"] == {}
-    assert "q1" not in found.ranked
+    doc_ids, ranked = read_first_hits(str(tmp_path / "run.parquet"), digest, "means.json", 2, ["q3", "q9", "q2"])
+    assert doc_ids.to_pylist() == ["d3", "d1", "d1", "d0", "d1"]
+    assert list(ranked["q3"]) == RANKED["q3"]
+    assert ranked["q2"] == {"d1": (1, 1.0)}
+    assert ranked["q3"]["d3"] == (4, 0.25)
+    assert ranked["q9"] == {}
+    assert "q1" not in ranked
 
 
 def test_a_run_that_was_changed_after_it_was_evaluated_is_refused(tmp_path: Path) -> None:
@@ -159,16 +150,3 @@ def test_words_are_found_as_the_analyzer_of_another_language_reads_them(
     assert matched_words(query, [text], ["lucene-english", f"lucene-{language}"]) == sorted(
         {*words, *matched_words(query, [text])}
     )
-
-
-@given(st.text(max_size=40), st.lists(st.text(max_size=60), max_size=4))
-def test_what_is_found_are_words_of_the_texts_with_a_term_of_the_query(query: str, texts: list[str]) -> None:
-    terms = set(analyze(query))
-    words = {word for text in texts for word in WORD.findall(text)}
-    assert matched_words(query, texts) == sorted({word.lower() for word in words if terms & set(analyze(word))})
-    assert all(re.fullmatch(r"[^_]+", word) for word in words)
-
-
-@given(st.lists(st.text(max_size=60), max_size=6))
-def test_texts_are_analysed_together_as_each_alone(texts: list[str]) -> None:
-    assert analyze_all(texts) == [analyze(text) for text in texts]

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from beirflow.report.analysis.shown_queries import LISTED, SHOWN, WORST, ahead, all_ahead, choose_queries, query_scores
+from beirflow.report.analysis.shown_queries import LISTED, SHOWN, WORST, choose_queries, query_scores
 from beirflow.report.pages import TEMPLATES
 
 
@@ -30,22 +30,6 @@ def test_of_a_large_one_the_worst_those_where_one_system_leads_and_a_random_rest
     )
 
 
-def test_every_list_of_two_systems_leads_to_documents_with_the_first_of_its_queries() -> None:
-    for systems, linked in ((2, 10), (3, 8), (5, 2)):
-        scores = np.random.default_rng(0).random((systems, 3000))
-        rows = choose_queries(scores, "NDCG@10").rows
-        unseen = ~np.isin(np.arange(3000), rows)
-        for found in all_ahead(list(scores), unseen):
-            assert not unseen[found[:linked]].any()
-
-
-def test_of_equal_leads_the_whole_list_is_shown_and_not_only_the_first_queries() -> None:
-    rows = choose_queries(np.stack([np.ones(1000), np.zeros(1000)]), "NDCG@10").rows
-    unseen = ~np.isin(np.arange(1000), rows)
-    assert not unseen[ahead(np.ones(1000), np.zeros(1000), unseen)].any()
-    assert max(rows) > 900
-
-
 def test_one_system_differs_from_none_and_not_only_the_first_of_many_equal_queries_are_shown() -> None:
     rows = choose_queries(np.zeros((1, 1000)), "NDCG@10").rows
     assert len(set(rows) & set(range(WORST))) < WORST / 2
@@ -53,13 +37,6 @@ def test_one_system_differs_from_none_and_not_only_the_first_of_many_equal_queri
     sample = choose_queries(np.random.default_rng(0).random((1, 500)), "NDCG@5")
     assert len(sample.rows) == SHOWN
     assert sample.how == "the 25 worst by NDCG@5, and 75 drawn at random from the others"
-
-
-def test_a_query_that_is_bad_and_different_takes_one_place() -> None:
-    half = np.arange(150) / 300
-    sample = choose_queries(np.stack([0.5 - half, 0.5 + half]), "NDCG@10")
-    assert len(set(sample.rows)) == SHOWN
-    assert set(range(150 - LISTED, 150)) <= set(sample.rows)
 
 
 def test_every_score_is_kept_as_it_is() -> None:
@@ -81,13 +58,6 @@ def test_texts_are_kept_of_what_is_listed_and_not_shown() -> None:
     assert found["q30"].startswith("text 30 text 30")
     assert found["q30"].endswith("…")
     assert len(found["q30"]) <= 240
-
-
-def test_of_equal_leads_those_come_first_that_are_shown() -> None:
-    unseen = np.ones(20, bool)
-    unseen[[18, 3]] = False
-    assert ahead(np.ones(20), np.zeros(20), unseen) == [3, 18, 0, 1, 2, 4, 5, 6, 7, 8]
-    assert ahead(np.zeros(20), np.zeros(20), unseen) == []
 
 
 def test_the_page_lists_as_many() -> None:
