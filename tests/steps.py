@@ -6,15 +6,15 @@ from typing import Any
 
 from beirflow.core.artifact import Artifact, Step
 from beirflow.core.records import Job
+from beirflow.run.entrance import parameters_of, run_step
 from beirflow.run.rule_job import Named, RuleJob
-from beirflow.run.runner import files_of, run_step
 
 
 def run(step: Step, job: Job, outputs: Sequence[str], *, threads: int = 1, **arguments: Any) -> None:
     """Run a step; its arguments are paths where it takes files, else what the rule has in its params."""
-    files = files_of(step)
+    files = [each.name for each in parameters_of(step.function) if each.artifact]
     inputs = {name: arguments.pop(name) for name in files if arguments.get(name) is not None}
-    params = {name: value for name, value in arguments.items() if name not in files}
+    params = {name: value for name, value in arguments.items() if name not in files} | {"entrance": step.name}
     run_step(step, RuleJob("a", inputs, Named(outputs, {}), params, {}, {}, threads, []), job)
 
 

@@ -20,8 +20,8 @@ from pathlib import Path
 from beirflow.core.errors import BeirflowError
 from beirflow.core.writing import atomic_path
 from beirflow.evaluation.machine_load import busy_seconds
-from beirflow.run.benchmark import own_seconds
 from beirflow.run.gpus import Gpu
+from beirflow.run.job import own_seconds
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from beirflow.core.digests import SMALL_BYTES, file_digest
-from faults_at_work import results
 from tiny_bert import save_tiny_bert
 from workflow_runs import Workflow, small_dataset
 
@@ -42,17 +41,6 @@ def test_a_source_dated_tomorrow_is_refused_until_it_is_touched(workflow: Workfl
     assert time.time() - 10 * 60 < (own / "corpus.jsonl").stat().st_mtime <= time.time()
     workflow.run(CORPUS)
     assert workflow.planned(CORPUS) == {}
-
-
-def test_results_dated_1970_are_made_again_once_and_are_the_same(workflow: Workflow, own: Path) -> None:
-    workflow.run(CORPUS)
-    before = results(workflow.result(""))
-    for path in workflow.result("corpora").rglob("*.*"):
-        date(path, DAY)
-    assert workflow.planned(CORPUS) == {"prepare_corpus": 1}
-    workflow.run(CORPUS)
-    assert workflow.planned(CORPUS) == {}
-    assert results(workflow.result("")) == before
 
 
 @pytest.mark.parametrize(("name", "old", "new"), [("corpus.jsonl", "w1 w1", "w2 w2"), ("qrels/test.tsv", "\t2\r", "\t1\r")])

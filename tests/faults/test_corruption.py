@@ -198,20 +198,6 @@ def test_a_file_of_another_model_and_corpus_is_refused_and_the_commands_repair_i
     assert outcome(results) == expected
 
 
-@pytest.mark.parametrize("name", ["queries", "chunk-1"])
-@pytest.mark.parametrize("content", [b"", b"{}", b"garbage" * 100])
-def test_a_merge_refuses_candidates_whose_vectors_have_another_record_now(results: Finished, name: str, content: bytes) -> None:
-    """It reads no record of vectors, but compares those that are there with what was searched; the repair leads to the rest."""
-    record = results.path(f"embeddings/{{s}}/{{d}}/{name}.json")
-    record.write_bytes(content)
-    chunk = 0 if name == "queries" else 1
-    candidates = f"candidates/{{s}}/{{d}}/chunk-{chunk}.json"
-    said = refusal(results, RUN)
-    assert said.startswith(f"{results.path(candidates)}: it was made from the embeddings/tiny/small/{name}.json ")
-    assert said.endswith(f"rm {results.path(candidates)}")
-    assert refusal(results, candidates).endswith(f"rm {record}")
-
-
 def outcome(results: Finished) -> dict[str, bytes]:
     """All files but those that hold times."""
     files = [

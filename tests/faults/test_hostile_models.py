@@ -6,7 +6,6 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,6 @@ from beirflow.families.rerank.family import FAMILY as RERANK
 from beirflow.families.rerank.settings import RerankSettings
 from beirflow.families.sparse.family import FAMILY as SPARSE
 from beirflow.families.sparse.settings import SparseSettings
-from beirflow.models.computing.model_settings import checked_meanwhile
 from beirflow.models.encoders.encoder import TransformersEncoder
 from beirflow.models.encoders.load import load_encoder
 from beirflow.models.model_files import check_model, fetch_model
@@ -33,7 +31,6 @@ from beirflow.models.settings import EncoderSettings
 from pickles import Trap
 
 TEXTS = ["w1 w2 w3", "w4"]
-MODULES = json.dumps([{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}])
 
 
 def system(folder: Path) -> EncoderSettings:
@@ -66,11 +63,8 @@ def test_safetensors_are_read_and_a_pickle_beside_them_is_not_even_opened(
 @pytest.mark.parametrize(
     "changes",
     [
-        {"vocab_size": 10**6},
         {"hidden_size": 64},
-        {"num_hidden_layers": 3},
         {"max_position_embeddings": 10**5},
-        {"hidden_size": -32},
         {"hidden_size": "thirty-two"},
         {"model_type": "no such thing"},
         {"model_type": "-", "architectures": "-"},
@@ -94,15 +88,6 @@ def test_weights_that_do_not_fit_are_refused(own_bert: Path, change: str) -> Non
     else:
         path.write_bytes(path.read_bytes()[:-1000])
     with pytest.raises(ModelError, match=f"system mine: the model in {own_bert} cannot be loaded"):
-        encode(own_bert)
-
-
-def test_tokens_that_the_model_does_not_know_are_an_error(own_bert: Path) -> None:
-    path = own_bert / "tokenizer.json"
-    tokenizer = json.loads(path.read_text())
-    tokenizer["model"]["vocab"]["w3"] = 5000
-    path.write_text(json.dumps(tokenizer))
-    with pytest.raises(ModelError, match="system mine: the tokenizer gives the token 5000, but the model knows only 204"):
         encode(own_bert)
 
 
@@ -156,31 +141,6 @@ def test_a_file_without_end_is_refused_before_it_is_read(own_bert: Path, name: s
             load_encoder(system(own_bert), "documents", device="cpu", precision="float32", token_budget=512)
 
 
-@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "modules.json"])
-def test_a_recorded_model_that_cannot_be_loaded_any_more_is_damaged(own_bert: Path, tmp_path: Path, name: str) -> None:
-    """As one that was trained here, for which the message names the command that makes it again."""
-    record = str(tmp_path / "model.json")
-    change_json(own_bert / name) if (own_bert / name).exists() else (own_bert / name).write_text(MODULES)
-    fetch_model(system=system(own_bert), said=None, output_path=record, job=Job(tmp_path))
-    content = bytearray((own_bert / name).read_bytes())
-    content[0] ^= 1
-    (own_bert / name).write_bytes(content)
-    check = partial(check_model, system(own_bert), record)
-    with pytest.raises(DataError, match=f"{record}: the model in {own_bert} has another {name} .*rm {record}$"):
-        check()
-    with pytest.raises(DataError, match=f"has another {name}"), checked_meanwhile(check):
-        encode(own_bert)
-
-
-def test_links_to_files_elsewhere_are_followed_as_a_hub_cache_needs(tiny_bert: Path, tmp_path: Path) -> None:
-    (tmp_path / "snapshot").mkdir()
-    for file in tiny_bert.iterdir():
-        (tmp_path / "snapshot" / file.name).symlink_to(file)
-    np.testing.assert_array_equal(encode(tmp_path / "snapshot"), encode(tiny_bert))
-    records = [fetch(folder, tmp_path / f"{folder.name}.json") for folder in (tiny_bert, tmp_path / "snapshot")]
-    assert records[0]["files"] == records[1]["files"]
-
-
 @pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json"])
 def test_a_model_that_was_changed_after_it_was_fetched_is_refused(own_bert: Path, tmp_path: Path, name: str) -> None:
     record = tmp_path / "model.json"
@@ -193,3 +153,12 @@ def test_a_model_that_was_changed_after_it_was_fetched_is_refused(own_bert: Path
         check_model(system(own_bert), str(record))
     fetch(own_bert, record)
     check_model(system(own_bert), str(record))
+
+
+def test_tokens_that_the_model_does_not_know_are_an_error(own_bert: Path) -> None:
+    path = own_bert / "tokenizer.json"
+    tokenizer = json.loads(path.read_text())
+    tokenizer["model"]["vocab"]["w3"] = 5000
+    path.write_text(json.dumps(tokenizer))
+    with pytest.raises(ModelError, match="system mine: the tokenizer gives the token 5000, but the model knows only 204"):
+        encode(own_bert)

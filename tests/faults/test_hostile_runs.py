@@ -9,7 +9,7 @@ import pytest
 
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
-from beirflow.ranking.run_file import RUN, problem_with_order, read_run
+from beirflow.ranking.run_file import RUN, read_run
 
 COLUMNS: dict[str, list[Any]] = {
     "query_id": ["q1", "q1", "q2"],
@@ -23,14 +23,6 @@ def read(path: Path, table: pa.Table) -> pa.Table:
     """The run as evaluation reads it, with a record that agrees with it."""
     pq.write_table(table, path)
     return read_run(str(path), file_digest(path), "run.json")
-
-
-def test_a_run_is_read_as_it_is_in_whatever_order_its_rows_stand(tmp_path: Path) -> None:
-    table = pa.table(COLUMNS, schema=RUN)
-    assert read(tmp_path / "run.parquet", table).equals(table)
-    backwards = table.take([2, 1, 0])
-    assert read(tmp_path / "run.parquet", backwards).equals(backwards)
-    assert read(tmp_path / "run.parquet", table.slice(0, 0)).num_rows == 0
 
 
 @pytest.mark.parametrize(
@@ -66,11 +58,3 @@ def test_rows_that_no_run_has_are_refused(tmp_path: Path, changes: dict[str, lis
 def test_other_columns_than_those_of_a_run_are_refused(tmp_path: Path, table: pa.Table) -> None:
     with pytest.raises(DataError, match=r"run\.parquet: found the columns "):
         read(tmp_path / "run.parquet", table)
-
-
-def test_queries_in_another_order_are_named() -> None:
-    table = pa.table(COLUMNS, schema=RUN)
-    for run in (table, table.take([1, 0, 2]), table.slice(0, 0)):
-        assert problem_with_order(run) is None
-    for rows in ([2, 1, 0], [0, 2, 1]):
-        assert problem_with_order(table.take(rows)) == "found queries that are not in the byte order of their ids"

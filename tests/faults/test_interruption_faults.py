@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from faults_at_work import WITHOUT_FORK_SERVER, all_ended, logged, printed, results, start, unfinished, unlock, wait_until
-from workflow_runs import Workflow, small_dataset
+from workflow_runs import Workflow
 
 logger = logging.getLogger(__name__)
 
@@ -185,19 +185,6 @@ def test_an_interrupt_of_snakemake_alone_and_a_second_one_stop_its_jobs_in_order
     assert not list((lexical.folder / ".snakemake/locks").glob("*"))
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="a job ends with its Snakemake on Linux alone")
-def test_a_job_that_writes_when_snakemake_alone_is_killed_writes_no_result(lexical: Workflow, tmp_path: Path) -> None:
-    chunks = lexical.result("postings/lucene-english/small")
-    (tmp_path / "sitecustomize.py").write_text(SLOW_DISK)
-    lexical.environment = {"PYTHONPATH": str(tmp_path)}
-    process = start(lexical, SUMMARY, cores=1)
-    assert wait_until(lambda: list(chunks.glob(".partial-chunk-*")), process), printed(lexical)
-    process.kill()
-    process.wait()
-    assert all_ended(process.pid)  # a job that outlives its Snakemake does so once its result is there
-    assert list(chunks.glob("chunk-*.arrow")) == []
-
-
 SECRETS = ("pass-word-of-the-mirror", "token-of-the-mirror")
 
 
@@ -220,42 +207,6 @@ def test_a_killed_download_leaves_no_secret_behind(lexical: Workflow) -> None:
     assert [path for path in left if "jobs" in path.parts]  # the file of the job is one of them
     for secret in SECRETS:
         assert [path for path in left if secret.encode() in path.read_bytes()] == []
-
-
-FALLS_INTO_A_CALLBACK = """
-import signal, weakref
-class Referent: pass
-def fall(*_):
-    referent = Referent()
-    reference = weakref.ref(referent, lambda _: signal.raise_signal(signal.SIGINT))
-    del referent
-signal.signal(signal.SIGUSR1, fall)
-"""
-
-
-def test_an_interrupt_that_python_cannot_hand_on_stops_the_run_all_the_same(lexical: Workflow, tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text(FALLS_INTO_A_CALLBACK)
-    lexical.environment["PYTHONPATH"] = str(tmp_path)
-    process = start(lexical, SUMMARY, cores=1)
-    assert wait_until(lambda: "Finished jobid" in logged(lexical), process), printed(lexical)
-    process.send_signal(signal.SIGUSR1)
-    assert process.wait(PATIENCE_SECONDS) != 0, printed(lexical)
-    assert "Interrupted; finished files stay." in printed(lexical)
-    assert "Exception ignored" not in printed(lexical)
-    assert not lexical.result("summary.csv").exists()
-
-
-def test_a_failed_job_leaves_nothing_half_written_and_the_repaired_run_goes_on(lexical: Workflow) -> None:
-    workflow = lexical
-    folder = small_dataset(workflow.folder / "own")
-    workflow.config["custom"]["datasets"]["small"] = {"path": str(folder), "documents": 30}
-    whole = (folder / "corpus.jsonl").read_text()
-    (folder / "corpus.jsonl").write_text(whole[:-20] + "\n")
-    output = workflow.run("results/corpora/small/corpus.json", ok=False)
-    assert f"{folder}/corpus.jsonl:30: expected a JSON object on one line" in output
-    assert not [path for path in workflow.result("corpora").rglob("*") if path.is_file()]
-    (folder / "corpus.jsonl").write_text(whole)
-    workflow.run("results/corpora/small/corpus.json")
 
 
 def test_a_second_run_of_the_same_results_is_refused_from_any_folder_and_does_the_first_no_harm(

@@ -58,12 +58,5 @@ def test_the_source_archive_has_one_workflow_and_no_caches(archives: Path) -> No
     assert [name for name in names if "__pycache__" in name or name.startswith(("results", ".snakemake", ".venv"))] == []
 
 
-def test_archives_have_the_version_of_the_package(archives: Path) -> None:
-    assert {path.name for path in archives.glob("*.*") if path.is_file()} == {
-        f"beirflow-{beirflow.__version__}.tar.gz",
-        f"beirflow-{beirflow.__version__}-py3-none-any.whl",
-    }
-
-
 def test_the_workflow_names_the_version_of_the_package() -> None:
     assert f'"{beirflow.__version__}"\n' in beirflow.SNAKEFILE.read_text()

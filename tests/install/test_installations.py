@@ -99,53 +99,6 @@ def test_every_installation_writes_summary_and_report(install: Callable[[Environ
     assert "The audit of results passed" in audit(environment, tmp_path / "an empty folder")
 
 
-OTHER_WORKFLOW = """
-import beirflow as package
-
-module beirflow:
-    snakefile: package.SNAKEFILE
-    config: config
-
-use rule * from beirflow as beirflow_*
-
-onstart:
-    beirflow.onstart()
-
-rule mine:
-    default_target: True
-    input: "results/summary.csv"
-    output: "mine.txt"
-    shell: "wc -l {input} > {output}"
-"""
-
-
-@pytest.mark.long
-def test_another_workflow_uses_the_installed_one_as_a_module(tmp_path: Path) -> None:
-    environment = Environment(tmp_path / "environment")
-    from_wheel(environment, tmp_path)
-    environment.borrow()
-    (tmp_path / "Snakefile").write_text(OTHER_WORKFLOW)
-    (tmp_path / "my.yaml").write_text(yaml.safe_dump(CONFIG))
-    done = environment.run(["-m", "snakemake", "--cores", "2", "--configfile", "my.yaml"], tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert (tmp_path / "mine.txt").read_text() == "2 results/summary.csv\n"
-
-
-@pytest.mark.long
-def test_a_dense_system_says_before_the_first_job_what_it_needs(tmp_path: Path, tiny_bert: Path) -> None:
-    environment = Environment(tmp_path / "environment")
-    from_wheel(environment, tmp_path)
-    environment.borrow(*OF_MODEL_CODE)
-    own = {"my-encoder": {"model": str(tiny_bert), "pooling": "mean", "similarity": "dot"}}
-    config = {**CONFIG, "systems": ["bm25", "my-encoder"], "custom": {**CONFIG["custom"], "systems": own}}
-    (tmp_path / "my.yaml").write_text(yaml.safe_dump(config))
-    done = environment.snakemake(tmp_path, "--configfile", "my.yaml", "--", "summary")
-    assert done.returncode == 1
-    assert "my-encoder is dense, which computes with a model" in done.stderr
-    assert "pip install 'beirflow[models]'" in done.stderr
-    assert not (tmp_path / "results").exists()
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
 def test_a_wheel_with_all_that_it_requires_runs_on_every_python(version: str, tmp_path: Path) -> None:

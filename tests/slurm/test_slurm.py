@@ -262,23 +262,6 @@ def test_a_job_of_a_lost_node_that_slurm_does_not_put_back_runs_again(
 
 
 @pytest.mark.long
-def test_a_drained_node_holds_jobs_back_until_it_is_resumed(
-    cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow
-) -> None:
-    forget(on_cluster, [*CORPUS, CHUNKS[0]])
-    process = begin(on_cluster, *arguments(CHUNKS[0]))
-    wait_until_runs(cluster, "prepare_corpus")
-    cluster.drain_nodes()
-    wait_for(lambda: list(cluster.jobs("PENDING").values()) == ["index_chunk"], "a waiting job")
-    assert process.poll() is None
-    assert not cluster.jobs("RUNNING")
-    cluster.resume_nodes()
-    end(on_cluster, process)
-    assert restarts(on_cluster) == 0
-    assert_same(on_cluster, lexical_once, [*CORPUS, CHUNKS[0]])
-
-
-@pytest.mark.long
 def test_jobs_of_nodes_that_are_lost_run_again_when_one_is_back(
     cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow
 ) -> None:

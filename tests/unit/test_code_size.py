@@ -25,7 +25,7 @@ def lines_of_code(path: Path) -> int:
 
 
 def files() -> Iterator[tuple[str, Path]]:
-    """The files of the product, each with its package: those of src/beirflow, the workflow without its catalogue, each extension."""
+    """The files of the product, each with its package, an extension or the workflow, of which the catalogue is data."""
     packages = {path.name: path for path in (REPOSITORY / "src/beirflow").iterdir() if path.is_dir() and not path.is_symlink()}
     packages |= {f"extensions/{path.name}": path for path in (REPOSITORY / "extensions").iterdir() if path.is_dir()}
     for name, folder in {**packages, "workflow": REPOSITORY / "workflow"}.items():

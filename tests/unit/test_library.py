@@ -1,10 +1,8 @@
 """The package as a library: what it offers, its documentation and its notebook, cell by cell, on results of the demo."""
 
 import doctest
-import inspect
 import json
 import os
-import pydoc
 import subprocess
 import sys
 from pathlib import Path
@@ -68,16 +66,3 @@ def test_the_package_alone_imports_nothing_heavy() -> None:
     alone = {**os.environ, "PYTHONPATH": str(Path(beirflow.__file__).parents[1])}
     found = subprocess.run([sys.executable, "-c", heavy], env=alone, check=True, capture_output=True, text=True).stdout
     assert not {"numpy", "pandas", "pyarrow", "torch", "snakemake"} & set(json.loads(found.replace("'", '"')))
-
-
-def test_every_name_is_there_and_says_how_it_is_used() -> None:
-    assert {*beirflow.__all__} <= {*dir(beirflow)}
-    for name in ("evaluate", "search", "Results", "Evaluation"):
-        assert inspect.getdoc(getattr(beirflow, name))
-    for of in (beirflow.evaluate, beirflow.search, beirflow.Results):
-        assert {"Args:", "Raises:", "Example:"} <= {line.strip() for line in str(inspect.getdoc(of)).splitlines()}
-    text = pydoc.plain(pydoc.render_doc(beirflow))
-    assert all(f"    {name}(" in text for name in ("evaluate", "search"))
-    assert "class Results(" in text
-    with pytest.raises(AttributeError, match="has no attribute 'evaluates'"):
-        beirflow.evaluates  # noqa: B018

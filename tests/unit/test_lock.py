@@ -7,7 +7,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from beirflow.run.environment import VERSIONS
+from beirflow.run.provenance import VERSIONS
 from lock import FILES_ALONE, LOCK, OF_TORCH, PLUGIN, REPOSITORY, closure, direct_requirements, followers, name_of, pins_of
 
 PINS = pins_of(LOCK.read_text())

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +20,7 @@ from beirflow.core.layout import job_error
 from beirflow.core.records import write_json
 from beirflow.run.job import logged_error
 from beirflow.run.overall import Expected, Overall
-from record_log_stream import SCENES, STREAM
+from record_log_stream import STREAM
 from snakemake_logger_plugin_beirflow import SILENTLY, LogHandler, Workflow
 
 COMMAND = "snakemake --cores 2 --configfile my.yaml -- results/summary.csv"
@@ -79,47 +78,9 @@ def write_error(folder: Path) -> None:
     write_json(job_error(log), {"error": SENTENCE})
 
 
-def test_every_scene_is_recorded_to_its_end() -> None:
-    assert list(dict.fromkeys(record["scene"] for record in RECORDS)) == list(SCENES)
-    with_jobs = {record["scene"] for record in RECORDS if record.get("event") == "job_info"}
-    assert with_jobs == {"success", "failure", "SIGINT", "SIGTERM"}
-
-
 def test_a_run_that_succeeds_shows_its_jobs_and_one_with_nothing_to_do_the_table() -> None:
     assert Run().play("success") == ["prepare kitchen"]
     assert Run().play("nothing to do") == ["Nothing to do: all requested files exist.", "", "the table"]
-
-
-def test_a_job_without_an_error_of_its_own_is_explained_by_its_exit_status_which_snakemake_prints() -> None:
-    lines = Run().play("failure")
-    status, last = (
-        next(i for i, line in enumerate(lines) if words in line) for words in ("returned non-zero exit status", SILENTLY)
-    )
-    assert status < last
-    assert lines.count("Exiting because a job execution failed. Look above for error messages") == 0
-
-
-def test_an_error_of_the_run_is_shown_also_if_a_job_has_failed_and_explains_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_error(tmp_path)
-    run = Run()
-    run.play("failure", end=False)
-    run.terminal._ended_badly = float("inf")
-    run.log(msg="the cluster is gone", levelno=logging.ERROR, event="error", exception="WorkflowError")
-    assert run.lines[-1] == "the cluster is gone"
-
-
-def test_a_run_that_ends_badly_without_a_failed_job_shows_all_errors_and_how_to_resume() -> None:
-    run = Run()
-    run.log(**next(record for record in RECORDS if record.get("event") == "job_info"))
-    run.log(msg="RuleException: no output", levelno=logging.ERROR, event="error", exception="RuleException")
-    run.terminal.fail()
-    run.log(msg=NOT_SUCCESSFUL, levelno=logging.ERROR, event="error", exception="WorkflowError")
-    run.terminal.close()
-    once = f"Once that is fixed, or if it was temporary: t{RESUME[0][1:]}"
-    assert run.lines[1:] == ["RuleException: no output", "", once, RESUME[1]]
 
 
 def test_an_error_ends_with_our_sentence_and_the_command_that_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,15 +121,6 @@ def test_a_target_that_no_rule_makes_is_answered_with_the_nearest(monkeypatch: p
     assert ("Building DAG of jobs..." in lines) == dry
 
 
-def test_where_no_target_is_near_the_answer_is_where_they_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    run, missing = Run(), "MissingRuleException"
-    monkeypatch.setattr(sys, "argv", ["snakemake", "--", "results", "my results/judge"])
-    run.log(msg="No way to make my results/judge", levelno=logging.ERROR, event="error", exception=missing)
-    assert run.lines[-1].startswith(
-        "my results/judge: no rule makes this with this configuration; docs/targets.md lists every file"
-    )
-
-
 def test_other_errors_and_warnings_are_handed_on() -> None:
     run = Run()
     run.log(msg="the scheduler failed", levelno=logging.ERROR, event="error", exception="WorkflowError")
@@ -180,33 +132,11 @@ def test_other_errors_and_warnings_are_handed_on() -> None:
     assert verbose.lines == ["Job 4 has been submitted with SLURM jobid 8."]
 
 
-def test_what_takes_long_before_the_first_job_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "AFTER_JOBS_SECONDS", 0.01)
-    run, told = Run(), threading.Event()
-    run.terminal._line = lambda words: told.set() if words.startswith("Creating conda") else None  # type: ignore[method-assign]
-    run.log(msg="Creating conda environment envs/dense.yaml...", levelno=logging.INFO)
-    assert told.wait(20)
-
-
-def test_a_record_of_another_form_is_shown_in_snakemakes_words_and_nothing_is_raised() -> None:
-    run = Run()
-    run.log(msg="a job in a new form", levelno=logging.INFO, event="job_finished")
-    run.log(msg="a failure in a new form", levelno=logging.ERROR, event="job_error")
-    assert [line for line in run.lines if line.endswith("form")] == ["a job in a new form", "a failure in a new form"]
-
-
 def test_a_workflow_of_others_is_shown_in_snakemakes_words() -> None:
     run = Run(follow=False)
     run.play("failure")
     assert "At least one job did not complete successfully." in run.lines
     assert not [line for line in run.lines if "resumes" in line]
-
-
-def test_colors_are_for_terminals_alone() -> None:
-    run = Run()
-    run.stream.isatty = lambda: True  # type: ignore[method-assign]
-    run.log(msg="clock skew", levelno=logging.WARNING)
-    assert run.lines == ["\033[33mclock skew\033[0m"]
 
 
 def test_a_run_goes_on_where_its_lines_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> None:
@@ -299,16 +229,6 @@ def test_an_interruption_of_a_plan_is_one_too() -> None:
     assert run.lines == [f"Interrupted; finished files stay. {RESUME[0]}", RESUME[1]]
 
 
-def test_nothing_to_do_may_end_the_run_and_is_not_told_of_a_run_that_did_not_begin() -> None:
-    run = Run()
-    run.terminal.workflow = run.terminal.workflow._replace(nothing=lambda: sys.exit("other settings"))  # type: ignore[union-attr]
-    with pytest.raises(SystemExit, match="other settings"):
-        run.play("nothing to do")
-    other = Run()
-    other.terminal.close()
-    assert other.lines == []
-
-
 def test_the_share_is_said_when_a_job_ends_but_not_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run()
     run.terminal.plan(Overall({0: Expected("prepare_corpus", 9.0, 100), 9: Expected("summarize", 1.0)}))
@@ -340,12 +260,3 @@ def test_the_plugin_needs_nothing_but_the_standard_library_and_the_interface() -
         return {*done.stdout.split()} - sys.stdlib_module_names
 
     assert loaded(module.__name__) - loaded("snakemake_interface_logger_plugins.base") == {module.__name__}
-
-
-def test_the_error_of_a_job_is_read_from_beside_its_log(tmp_path: Path) -> None:
-    log = tmp_path / "a.b.log"
-    assert logged_error(str(log)) == ("", False)
-    write_json(tmp_path / "a.b.error.json", {"error": "first line\n  second line"})
-    assert logged_error(str(log)) == ("first line\n  second line", False)
-    job_error(log).write_text("{")
-    assert logged_error(str(log)) == ("", False)

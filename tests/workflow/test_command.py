@@ -62,13 +62,6 @@ def test_the_demo_needs_an_empty_folder_alone_and_is_kept(tmp_path: Path) -> Non
     assert (status, "Nothing to do" in output) == (0, True), output
 
 
-def test_a_word_that_is_no_target_writes_nothing(lexical: Workflow) -> None:
-    folder = configured(lexical)
-    before = {*folder.rglob("*")}
-    assert beirflow(folder, "run", "my.yaml", "sumary") == (2, "sumary: no rule makes this; did you mean 'summary'?\n")
-    assert {*folder.rglob("*")} == before
-
-
 def test_an_audit_in_an_empty_folder_ends_with_its_verdict(finished_lexical: Workflow, tmp_path: Path) -> None:
     results, mine = finished_lexical.result(""), tmp_path / "mine"
     mine.mkdir()
@@ -92,19 +85,6 @@ def test_an_audit_in_an_empty_folder_ends_with_its_verdict(finished_lexical: Wor
     assert {path.name for path in (mine / "page").iterdir()} == {"audit.html", "audit.json", "logs"}
     status, output = beirflow(mine, "audit", str(results), "-o", str(results / "page"))
     assert (status, "which is only read" in output, (results / "page").exists()) == (1, True, False)
-
-
-def test_two_folders_that_do_not_agree_end_with_the_comparison(finished_lexical: Workflow, tmp_path: Path) -> None:
-    one, two = finished_lexical.result(""), tmp_path / "two"
-    shutil.copytree(one, two)
-    status, output = beirflow(finished_lexical.folder, "compare", str(one), str(two))
-    assert status == 0, output
-    assert "The results agree to four decimals." in output
-    (two / "metrics/tiny/small.parquet").unlink()
-    status, output = beirflow(finished_lexical.folder, "compare", str(one), str(two))
-    assert status == 1
-    assert f"{one} compared with {two}" in output
-    assert not CRASH.search(output), output
 
 
 def test_a_gate_that_fails_ends_with_its_verdict(reported_once: Workflow, tmp_path: Path) -> None:

@@ -3,23 +3,18 @@
 import csv
 import json
 import zipfile
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from beirflow.config.experiment import Experiment
 from beirflow.config.families import FAMILIES
-from beirflow.config.guess import job_work
 from beirflow.config.load import load_experiment
 from beirflow.core.digests import file_digest
 from beirflow.core.records import read_json
-from beirflow.run.overall import Expected, Overall
 from http_servers import Server, posted, send
 from onnx_twin import GRAPH, export
 from tiny_bert import save_tiny_bert
@@ -27,7 +22,7 @@ from tiny_colbert import save_colbert
 from tiny_cross_encoder import save_cross_encoder
 from tiny_expanders import save_deepct, save_tiny_t5
 from tiny_sparse import save_masked_lm
-from workflow_runs import REPOSITORY, Workflow, config_of, small_dataset, tiny_system, words
+from workflow_runs import Workflow, config_of, small_dataset, tiny_system, words
 
 DOCUMENTS = 24
 EXCLUDED = ["d000", "d004", "d008", "d020", "nowhere"]
@@ -150,7 +145,6 @@ def test_every_file_for_reading_is_made_of_every_family_and_no_secret_is_in_any(
             name.rpartition("/")[2] for name in archive.namelist()
         }
     check_no_secret(workflow.folder, "".join(said))
-    check_time_left(experiment, workflow.result("."))
 
 
 def check_excluded(workflow: Workflow, systems: Sequence[str]) -> None:
@@ -177,39 +171,6 @@ def check_matches(workflow: Workflow) -> None:
             query: [hit["doc_id"] for hit in of[system]] for query, of in hits.items()
         }
         assert any(matches for of in found["queries"].values() for matches in of.values())
-
-
-def check_time_left(experiment: Experiment, results: Path) -> None:
-    """The time left after the first half of a run is right within a factor of 1.5, whatever a job takes to start.
-
-    The jobs are those that have run here. Their seconds are recorded, since those of today would differ at every run: ``cold`` of
-    processes that import what they need, one after another on a busy machine, ``warm`` of processes that were forked.
-    """
-    here = [
-        path.relative_to(results / "benchmarks").parts[0].removesuffix(".tsv") for path in results.rglob("benchmarks/**/*.tsv")
-    ]
-    for start in ("cold", "warm"):
-        lines = (REPOSITORY / f"tests/data/every-family-{start}.tsv").read_text().splitlines()
-        recorded = [(path.removesuffix(".tsv").split("/"), float(took)) for path, took in (line.split("\t") for line in lines)]
-        rules = Counter(rule for (rule, *_), _ in recorded)
-        assert rules == Counter(rule for rule in here if rule in rules)
-        named = [(rule, {"dataset": "small", "system": (names or [""])[0]}) for (rule, *names), _ in recorded]
-        ends = list(accumulate((took for _, took in recorded), initial=0.0))
-        assert_right_at_half(job_work(experiment, results, dict(enumerate(named))), ends)
-
-
-def assert_right_at_half(expected: dict[int, Expected], ends: list[float]) -> None:
-    """Run jobs that end at these times, one after another, up to the half of all time."""
-    now = 0.0
-    overall = Overall(expected, clock=lambda: now)
-    for number in expected:
-        overall.begin(number, "")
-        now = ends[number + 1]
-        overall.end(number)
-        if now > ends[-1] / 2:
-            break
-    left = ends[-1] - now
-    assert left / 1.5 < overall.seconds_left() < left * 1.5
 
 
 def check_no_secret(folder: Path, said: str) -> None:

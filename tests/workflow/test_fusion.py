@@ -97,9 +97,3 @@ def test_weights_that_are_tuned_need_the_runs_of_their_first_stages_elsewhere_to
     custom["systems"]["fused"] |= {"method": "sum", "weights": {"tune": {"dataset": "again"}}}
     elsewhere = {"prepare_corpus": 1, "index_chunk": CHUNKS, "sum_statistics": 1, "search_index": 2 * CHUNKS, "merge_chunks": 2}
     assert changeable.planned(SUMMARY) == elsewhere | {"fuse_runs": 2, "evaluate_run": 1, "summarize": 1}
-
-
-def test_a_bad_line_stops_the_run_with_its_file_and_line(changeable: Workflow) -> None:
-    write_theirs(changeable.folder, *LINES[:5], "q0 Q0 d029 7", *LINES[5:])
-    output = changeable.run(SUMMARY, ok=False)
-    assert "given/small.trec.gz:6: expected a line of a TREC run" in output

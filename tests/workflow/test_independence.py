@@ -40,15 +40,6 @@ def test_a_run_with_duplicate_texts(
     np.testing.assert_allclose(found["score"], expected["score"], rtol=1e-5)
 
 
-def test_texts_that_are_batches_of_their_own_have_one_run_whatever_the_chunks(
-    tmp_path: Path, tiny_bert: Path, small: Path
-) -> None:
-    one, other = (
-        run_of(tmp_path / str(size), tiny_bert, small, token_budget=1, chunk_documents=size, device="cpu") for size in (8, 1000)
-    )
-    pd.testing.assert_frame_equal(one, other, check_exact=True)
-
-
 def test_equal_texts_tie_exactly_and_rank_by_id_whatever_the_chunks(tmp_path: Path, tiny_bert: Path) -> None:
     texts = [words(seed, 6) for seed in range(3)]
     documents = {f"d{i:02}": texts[i % 3] for i in range(30)}

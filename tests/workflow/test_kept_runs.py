@@ -56,20 +56,6 @@ def test_scores_of_other_settings_are_refused_until_the_printed_command_has_made
     workflow.run("--", "audit")
 
 
-def test_settings_of_the_dataset_and_the_depth_count_too(finished_lexical: Workflow) -> None:
-    workflow = finished_lexical
-    dataset = workflow.config["custom"]["datasets"]["small"]
-    copy = workflow.folder / "small"
-    subprocess.run(["cp", "-rp", dataset["path"], str(copy)], check=True)  # no file is newer than the results
-    subprocess.run(["cp", "-p", str(copy / "qrels/test.tsv"), str(copy / "qrels/dev.tsv")], check=True)
-    dataset |= {"path": str(copy), "split": "dev", "drop_self_matches": False}
-    workflow.config |= {"top_k": 19, "cutoffs": [1, 10]}
-    output = refusal(workflow, "--rerun-triggers", "mtime", "--", SUMMARY)
-    differences = ('dataset.split "test", and not "dev"', "dataset.drop_self_matches true, and not false", "top_k 20, and not 19")
-    assert all(difference in output for difference in differences)
-    assert "--forcerun prepare_corpus " in output
-
-
 def test_runs_of_vectors_and_runs_of_runs_name_their_settings(finished: Workflow) -> None:
     workflow = finished
     systems = workflow.config["custom"]["systems"]
@@ -87,8 +73,15 @@ def test_runs_of_vectors_and_runs_of_runs_name_their_settings(finished: Workflow
     assert "the run of both on small was made with " in workflow.run("--rerun-triggers", "mtime", "--", SUMMARY, ok=False)
 
 
-def test_nothing_is_refused_that_snakemake_makes_again_by_itself(finished_lexical: Workflow) -> None:
-    change_system(finished_lexical, k1=2.5)
-    finished_lexical.run("--", "results/corpora/small/corpus.json")  # needs no run
-    finished_lexical.run("--", SUMMARY)
-    assert finished_lexical.read("runs/tiny/small.json")["settings"]["k1"] == 2.5
+def test_settings_of_the_dataset_and_the_depth_count_too(finished_lexical: Workflow) -> None:
+    workflow = finished_lexical
+    dataset = workflow.config["custom"]["datasets"]["small"]
+    copy = workflow.folder / "small"
+    subprocess.run(["cp", "-rp", dataset["path"], str(copy)], check=True)  # no file is newer than the results
+    subprocess.run(["cp", "-p", str(copy / "qrels/test.tsv"), str(copy / "qrels/dev.tsv")], check=True)
+    dataset |= {"path": str(copy), "split": "dev", "drop_self_matches": False}
+    workflow.config |= {"top_k": 19, "cutoffs": [1, 10]}
+    output = refusal(workflow, "--rerun-triggers", "mtime", "--", SUMMARY)
+    differences = ('dataset.split "test", and not "dev"', "dataset.drop_self_matches true, and not false", "top_k 20, and not 19")
+    assert all(difference in output for difference in differences)
+    assert "--forcerun prepare_corpus " in output

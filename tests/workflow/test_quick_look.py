@@ -40,17 +40,6 @@ def test_tables_and_records_say_that_it_is_a_sample(looked: tuple[Workflow, str]
     assert record["official"] is False
 
 
-def test_a_run_shows_its_jobs_and_a_second_one_the_table(looked: tuple[Workflow, str]) -> None:
-    workflow, printed = looked
-    lines = [line.partition("  ")[2] for line in printed.splitlines()]
-    assert "10 jobs to do, about 5 s (guess)" in lines
-    assert f"index chunk 0 of {SAMPLE} with lucene-english" in lines
-    assert not {"Job stats:", "Select jobs to execute..."} & set(printed.splitlines())
-    again = workflow.run("results/summary.csv")
-    assert "Nothing to do: all requested files exist." in again
-    assert SAMPLE in again
-
-
 def test_cost_and_audit_need_no_postings(looked: tuple[Workflow, str]) -> None:
     workflow, _ = looked
     assert [path.name for path in workflow.result("postings").rglob("*.arrow")] == []

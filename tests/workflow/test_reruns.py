@@ -2,28 +2,9 @@
 
 from pathlib import Path
 
-import pytest
-
-from workflow_runs import Workflow, small_dataset
+from workflow_runs import Workflow
 
 SUMMARY = "results/summary.csv"
-CLASS = """
-import numpy as np
-
-from near_of_mine import SALT
-
-
-class Mine:
-    def __init__(self, dim):
-        self.dim = dim
-
-    def encode(self, sentences, **kw):
-        return [np.bincount([(hash_of(word)) % self.dim for word in text.split()], minlength=self.dim) for text in sentences]
-
-
-def hash_of(word):
-    return sum(word.encode()) * SALT
-"""
 
 
 def test_only_a_change_of_what_decides_a_result_computes_it_again(finished: Workflow) -> None:
@@ -56,38 +37,3 @@ def test_an_edit_to_the_encoder_encodes_again_and_one_to_the_summary_does_not(fi
     planned = finished.planned(SUMMARY)
     assert planned["encode_chunk"] == 3
     assert "prepare_corpus" not in planned
-
-
-def test_a_folder_that_was_only_touched_encodes_nothing_again(workflow: Workflow) -> None:
-    corpus = small_dataset(workflow.folder / "own")
-    workflow.config["custom"]["datasets"]["small"]["path"] = str(corpus)
-    workflow.run("results/corpora/small/corpus.json")
-    (corpus / "corpus.jsonl").touch()
-    assert workflow.planned("results/corpora/small/corpus.json") == {}
-
-
-@pytest.mark.long
-def test_a_change_of_the_class_or_its_arguments_encodes_again(lexical: Workflow) -> None:
-    workflow = lexical
-    (workflow.folder / "of_mine.py").write_text(CLASS)
-    (workflow.folder / "near_of_mine.py").write_text("SALT = 7\n")
-    (workflow.folder / "far_of_mine.py").write_text("")
-    system = {"encoder": "of_mine:Mine", "arguments": {"dim": 16}, "similarity": "cosine"}
-    workflow.config["custom"]["systems"]["tiny"] = system
-    workflow.run(SUMMARY)
-    model = workflow.read("models/tiny.json")
-    assert sorted(model["files"]) == ["near_of_mine.py", "of_mine.py"]
-    assert (model["encoder"], model["arguments"]) == ("of_mine:Mine", {"dim": 16})
-    record = workflow.read("embeddings/tiny/small/chunk-0.json")
-    assert (record["dim"], record["made"]["precision"], record["encoder"]["arguments"]) == (16, "unknown", {"dim": 16})
-    assert "tokens" not in record["counts"]
-    (workflow.folder / "far_of_mine.py").write_text("# edited\n")
-    assert workflow.planned(SUMMARY) == {}
-    (workflow.folder / "near_of_mine.py").write_text("SALT = 11\n")
-    planned = workflow.planned(SUMMARY)
-    assert (planned["fetch_model"], planned["encode_chunk"], planned["encode_queries"]) == (1, 3, 1)
-    (workflow.folder / "near_of_mine.py").write_text("SALT = 7\n")
-    system["arguments"] = {"dim": 8}
-    assert workflow.planned(SUMMARY)["encode_chunk"] == 3
-    system |= {"arguments": {"dim": 16}, "encoder": "of_mine:Yours"}
-    assert "custom.systems.tiny.encoder: found 'of_mine:Yours'" in workflow.run("--dry-run", SUMMARY, ok=False)

@@ -1,7 +1,6 @@
 """Two datasets of nearly the same texts: together the shared ones are encoded once, alone each is as ever."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -139,13 +138,6 @@ def test_the_official_pair_is_downloaded_and_encoded_together_or_each_alone(work
     assert workflow.planned("results/metrics/contriever/fever.json").get("match_texts") is None
 
 
-def test_adding_the_other_dataset_later_makes_the_chunks_again(alone_once: Workflow, more: Path, tmp_path: Path) -> None:
-    workflow = configure(alone_once.copied(tmp_path / "alone"), more, "small", "more")
-    jobs = workflow.planned(SUMMARY)
-    assert (jobs["match_texts"], jobs["encode_chunk"]) == (1, 3 + CHUNKS)
-    assert jobs["prepare_corpus"] == jobs["encode_queries"] == 1
-
-
 def test_leaving_the_other_dataset_out_and_another_encoding_make_them_again_too(together: Workflow) -> None:
     together.config["datasets"] = ["more"]
     assert together.planned(f"results/{RUN}") == {"encode_chunk": CHUNKS, "search_chunk": CHUNKS, "merge_chunks": 1}
@@ -153,43 +145,6 @@ def test_leaving_the_other_dataset_out_and_another_encoding_make_them_again_too(
     assert together.planned(f"results/{RUN}") == {}
     together.config["custom"]["systems"]["tiny"]["pooling"] = "cls"
     assert together.planned(f"results/{RUN}")["encode_chunk"] == 3 + CHUNKS
-
-
-def test_a_lost_chunk_is_made_again_and_no_other(together: Workflow) -> None:
-    chunks = together.result("embeddings/tiny/more")
-    before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in chunks.parent.rglob("chunk-*.npy")}
-    lose(together, "embeddings/tiny/more/chunk-1.npy")
-    assert together.planned(f"results/{RUN}") == {"encode_chunk": 1, "search_chunk": CHUNKS, "merge_chunks": 1}
-    together.run(f"results/{RUN}")
-    for path, (time, content) in before.items():
-        assert path.read_bytes() == content
-        assert (path.stat().st_mtime_ns == time) == (path != chunks / "chunk-1.npy")
-    assert together.planned(f"results/{RUN}") == {}
-
-
-def lose(workflow: Workflow, name: str) -> None:
-    """Remove a file and the run that was made from it; as long as there is a run, nothing needs the file."""
-    workflow.result(name).unlink()
-    workflow.result(RUN).unlink()
-
-
-@pytest.mark.long
-def test_damaged_vectors_of_the_other_dataset_stop_the_job_and_what_the_message_says_repairs_it(
-    together: Workflow, together_once: Workflow
-) -> None:
-    damaged = together.result("embeddings/tiny/small/chunk-0.npy")
-    content = bytearray(damaged.read_bytes())
-    content[-5] ^= 1
-    damaged.write_bytes(content)
-    lose(together, "embeddings/tiny/more/chunk-0.npy")
-    output = together.run(f"results/{RUN}", ok=False)
-    assert re.search(r"ERROR: results/embeddings/tiny/small/chunk-0\.npy: sha256 [0-9a-f]{64}, but .*chunk-0\.json says", output)
-    assert "delete it and run again: rm results/embeddings/tiny/small/chunk-0.npy" in output
-    assert not together.result("embeddings/tiny/more/chunk-0.npy").exists()
-    damaged.unlink()
-    together.run(f"results/{RUN}")
-    assert damaged.read_bytes() == together_once.result("embeddings/tiny/small/chunk-0.npy").read_bytes()
-    assert together.result(RUN).read_bytes() == together_once.result(RUN).read_bytes()
 
 
 @pytest.mark.long

@@ -1,6 +1,5 @@
 """Variants of a system: its vectors, encoded once, are compressed, searched and priced."""
 
-from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -61,9 +60,3 @@ def test_the_cost_of_a_variant_is_that_of_what_it_stores(varied: Workflow) -> No
         "bytes": 30 * 20 + ranges,
         "bits": 30 * 4,
     }
-
-
-def test_another_compression_searches_again_and_encodes_nothing(varied: Workflow) -> None:
-    other = Workflow(varied.folder, deepcopy(varied.config))
-    other.config["custom"]["systems"]["bits"]["dimensions"] = 16
-    assert other.planned("results/runs/bits/small.parquet") == {"search_chunk": 3, "merge_chunks": 1}

@@ -105,10 +105,3 @@ def test_the_default_configuration_shows_the_whole_dag_before_anything_is_downlo
     assert jobs["average_forums"] == 1
     assert not (workflow.folder / "results").exists()
     assert workflow.planned("results/metrics/contriever/scifact.json")["encode_chunk"] == 1
-
-
-def test_without_a_target_a_run_makes_nothing_and_says_what_can_be_asked_for(workflow: Workflow) -> None:
-    said = workflow.run()
-    assert "This configuration has 1 system (tiny) and 1 dataset (small). Name a target" in said
-    assert "\n  report " in said
-    assert {path.parent for path in workflow.result("").rglob("*") if path.is_file()} == {workflow.result("logs")}

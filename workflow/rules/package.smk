@@ -35,7 +35,7 @@ sources = import_package()
 
 from beirflow import WORKFLOW
 from beirflow.core.errors import BeirflowError
-from beirflow.run.environment import check_version, search_first
+from beirflow.run.provenance import check_version, search_first
 
 try:
     newer = check_version("snakemake")

@@ -34,18 +34,20 @@ from beirflow.run.interrupts import (
     interrupt_once,
     on_signal,
     repeat_swallowed_interrupts,
+    stop_jobs,
 )
 from beirflow.run.job import logged_error
 from beirflow.run.overall import Overall
-from beirflow.run.provenance import name_the_user, note_start, typed_command
-from beirflow.run.results_lock import LOCK, begin_run, check_run, living_run
-from beirflow.run.rule_job import remove_old_files
-from beirflow.run.stopping import stop_jobs
-from beirflow.run.worker import start_worker
-from beirflow.run.environment import (
+from beirflow.run.provenance import (
     end_jobs_with_this_process,
     keep_folders_off_the_path,
+    name_the_user,
+    note_start,
+    typed_command,
 )
+from beirflow.run.results_lock import LOCK, begin_run, check_run, living_run
+from beirflow.run.rule_job import remove_old_files
+from beirflow.run.worker import start_worker
 from beirflow.run.undocumented import rerun_failed_jobs
 from beirflow.ranking.run_settings import check_run_settings
 

@@ -20,7 +20,7 @@ from beirflow.core.extensions import extensions
 from beirflow.core.layout import COST
 from beirflow.core.outside_json import parse_json
 from beirflow.core.records import RECORD_DIGEST
-from beirflow.run.benchmark import LOAD
+from beirflow.run.job import LOAD
 
 OF_THE_JOB = ("job", "code", "outputs", "made", "seconds", "bytes", "parts", RECORD_DIGEST)
 """Keys of a record for reading about the job that wrote it, and about files whose content is compared by itself."""

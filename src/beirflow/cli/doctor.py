@@ -135,7 +135,7 @@ def _of_packages() -> Iterator[Finding]:
 def _of_version(what: str, package: str, missing: str = OK) -> Finding:
     """Return the version of a package of which older ones do not work."""
     from beirflow.core.errors import ConfigError
-    from beirflow.run.environment import VERSIONS, check_version
+    from beirflow.run.provenance import VERSIONS, check_version
 
     if not (version := _installed(package)):
         return Finding(missing, what, "not installed", f"pip install '{package}>={VERSIONS[package][0]}'")

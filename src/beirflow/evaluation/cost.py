@@ -14,8 +14,8 @@ from beirflow.core.layout import BENCHMARK
 from beirflow.core.records import Job, read_json, together
 from beirflow.data.catalogue.catalogue import load_catalogue
 from beirflow.evaluation.systems import in_words
-from beirflow.run.benchmark import LOAD as LOAD
 from beirflow.run.by_name import by_name
+from beirflow.run.job import LOAD as LOAD
 
 STAGES = ("load", "queries", "expand", *forms(), "index", "build", "search", "merge", "fuse", "rerank", "evaluate")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import psutil
 
-from beirflow.run.benchmark import own_seconds
+from beirflow.run.job import own_seconds
 
 WORK = ("user", "nice", "system", "irq", "softirq", "steal")
 """Processor times in which a process runs; ``user`` includes guests, and a wait for a disk is no work."""

@@ -20,8 +20,7 @@ PACKAGE = Path(__file__).parents[1]
 
 NO_INFLUENCE = {
     *("core.artifact", "core.disks", "core.errors", "core.extensions", "core.keys", "core.progress", "models.computing.failing"),
-    *("run.benchmark", "run.entrance", "run.gpu_job", "run.gpu_lease", "run.gpus"),
-    *("run.job", "run.lifetime", "run.results_lock", "run.runner"),
+    *("run.entrance", "run.gpu_job", "run.gpus", "run.interrupts", "run.job", "run.results_lock"),
 }
 """Modules that affect messages, the choice of GPU or a job's lifetime, but never a result: an edit to them reruns nothing."""
 
@@ -32,12 +31,10 @@ PATHS = "core.layout"
 
 PATHS_OF_EXTENSION = re.compile(r"(?:extensions\.\w+|beirflow_\w+)\.layout")
 
-IMPORT = re.compile(rb"^[ \t]*((?:from|import)[ \t]+(?:beirflow|\.)[^(\n]*(?:\([^)]*\))?)", re.MULTILINE)
-"""An import statement of the package, or a relative one, on lines of its own."""
+IMPORT = re.compile(rb"^[ \t]*((?:from|import) beirflow[^(\n]*(?:\([^)]*\))?)", re.MULTILINE)
+"""An import statement of the package, on lines of its own and without a backslash."""
 
 LOADS_FOLDER = b"from pkgutil import iter_modules"  # line of a module that imports all modules beside it
-
-OURS = re.compile(rb"beirflow|\bfrom\s*\.")  # in a line with such a statement
 
 STRING = b"|".join(
     rb"r?%b{3}(?:[^%b\\]+|\\.|%b(?!%b{2}))*%b{3}|%b(?:[^%b\\\n]+|\\.)*%b".replace(b"%b", quote) for quote in (b'"', b"'")
@@ -186,15 +183,10 @@ def _package_of(path: Path) -> str:
 def imported_names(source: bytes, lines: list[bytes], around: str = "") -> frozenset[str]:
     """Return the names in the import statements of a file of this package and those of others; not all are of modules.
 
-    Only these statements are parsed, which takes a thirtieth of the time; the whole file where one may be overlooked. Relative
-    ones start from the package ``around``.
+    Of this package, only these statements are parsed, which takes a thirtieth of the time. Relative ones start from ``around``, a
+    package of others.
     """
-    joined = b"\n".join(lines).replace(b"\\\n", b" ")
-    alone = all(IMPORT.match(line.replace(b"\\\n", b" ")) for line in lines if b"import" in line and OURS.search(line))
-    try:
-        tree = parse_python(b"\n".join(IMPORT.findall(joined)) if alone else source)
-    except SyntaxError:  # the statement continues unexpectedly
-        tree = parse_python(source)
+    tree = parse_python(source if around else b"\n".join(IMPORT.findall(b"\n".join(lines))))
     names = (name for node in ast.walk(tree) for name in _imported(node, around))
     return frozenset(name.removeprefix("beirflow.") for name in names if name.startswith(("beirflow.", OTHERS)))
 

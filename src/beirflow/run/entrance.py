@@ -3,6 +3,7 @@
 A rule names its entrance in its ``params``, ``entrance="beirflow.ranking.merge:merge_chunks"``; others name one of their own
 package, ``beirflow_<name>``. The arguments are:
 
+- for a parameter that takes an :class:`~beirflow.core.artifact.Artifact`, or a sequence of them: the inputs of its name, opened;
 - ``<name>_path`` and ``<name>_folder``: the input or output of that name; None, where the parameter allows it, for an empty list;
 - ``<name>_paths``: the list of inputs of that name or its plural, else of outputs;
 - ``output_path``: the first output, with its record beside it;
@@ -25,23 +26,38 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import is_dataclass
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Generic, NamedTuple, Union, get_args, get_origin
 
-from beirflow.core.artifact import Step
-from beirflow.core.records import Job
+from beirflow.core.artifact import Artifact, Step
+from beirflow.core.records import Job, write_record
+from beirflow.core.verified import checked_while_read, damaged
+from beirflow.core.writing import DigestingWriter, atomic_path
 from beirflow.run.by_name import FUNCTION, by_name
+from beirflow.run.interrupts import repeat_swallowed_interrupts
 from beirflow.run.job import job
-from beirflow.run.rule_job import OWN, TRIGGER
-from beirflow.run.runner import run_step
+from beirflow.run.rule_job import OWN, TRIGGER, RuleJob, read_job
+
+# Arrow would import it in the middle of a job, and take a signal to stop that comes meanwhile for an import that failed.
+with suppress(ImportError):  # not in the environment of every rule
+    import pandas  # noqa: F401
 
 EXECUTION = ("device", "token_budget", "jobs_per_gpu")
 """Keys of the configuration that any entrance may take. They change how a job computes; what it makes depends on ``params``."""
 
 MAKER = re.compile(rf"({FUNCTION})\(\)")  # a function of the package that makes an argument, by its module and its name
+
+
+def main(path: str, threads: str, log: str) -> None:
+    """Run the job of a rule from the file that the rule's command names."""
+    repeat_swallowed_interrupts()
+    run_entrance(read_job(path, int(threads), log))
 
 
 def run_entrance(snakemake: Any) -> None:
@@ -62,12 +78,67 @@ def call_entrance(snakemake: Any, this: Job) -> Any:
     return entrance(**Sources(snakemake, this).arguments(entrance))
 
 
+def run_step(step: Step, rule: RuleJob, job: Job) -> None:
+    """Run a step as the job of a rule, whose first output is what the step makes, and whose last is the record of it.
+
+    Each input must have the digest in its record; inputs that name a common file behind them name one digest of it; facts that
+    several state are equal. Raises DataError if an input is damaged or does not belong to the others; TypeError if the rule does
+    not fit the step.
+    """
+    sources = Sources(rule, job)
+    arguments, output, record_path = sources.arguments(step.function), rule.output[0], rule.output[-1]
+    for each in sources.opened:
+        if each.name != job.below(each.path):
+            raise damaged(each.record_path, f"it is the record {each.record['path']}")
+    _check_agreement(step, arguments, sources.opened)
+    start, outputs, sizes = time.perf_counter(), {}, None
+    if step.makes is None:
+        with _whole(sources.opened):
+            made = step(**arguments)
+    else:
+        with atomic_path(output) as partial, DigestingWriter(partial) as stream:
+            with _whole(sources.opened):
+                made = step(**arguments)
+                step.makes.write(stream, made.content)
+            outputs[output] = stream.digest()
+            sizes = {step.stage: partial.stat().st_size} if step.makes.represents else None
+    seconds = {**made.facts.pop("seconds", {}), **({step.stage: time.perf_counter() - start} if step.stage else {})}
+    inputs = {job.results / name: digest for name, digest in step.inputs(sources.opened).items()}
+    write_record(record_path, job, inputs=inputs, outputs=outputs, seconds=seconds, **{"sizes": sizes, **made.facts})
+
+
+@contextmanager
+def _whole(opened: Sequence[Artifact]) -> Iterator[None]:
+    """Check that inputs are whole; those that are large while the block reads them."""
+    for each in opened:
+        if not each.large:
+            each.check()
+    with checked_while_read({str(each.path): each.digest for each in opened if each.large}):
+        yield
+
+
+def _check_agreement(step: Step, arguments: Mapping[str, Any], opened: Sequence[Artifact]) -> None:
+    """Raise DataError unless inputs name one digest of each file behind them, and one value of each fact of ``same``."""
+    digests: dict[str, str] = {}
+    for each in opened:
+        digests |= each.here
+    facts = {fact: arguments[fact] for fact in step.same if fact in arguments}
+    for each in opened:
+        for name, digest in {**each.record.get("inputs", {}), **each.record.get("outputs", {})}.items():
+            if (expected := digests.setdefault(name, digest)) != digest:
+                raise damaged(each.record_path, f"it was made from the {name} {digest}, but {expected} is used here")
+        for fact in [fact for fact in step.same if fact in each.record]:
+            if (expected := facts.setdefault(fact, each.record[fact])) != each.record[fact]:
+                raise damaged(each.record_path, f"it was made from the {fact} {each.record[fact]}, but {expected} is used here")
+
+
 class Parameter(NamedTuple):
     """A parameter of a function, or a field of a class."""
 
     name: str  # its name
     kind: Any  # its type without None; the class itself of a generic one
     types: Mapping[Any, Any]  # by type variable of that class, the type that stands for it
+    artifact: type[Artifact] | None  # kind of file that it takes, or a sequence of them
     default: Any  # what it is without a source; ``inspect.Parameter.empty`` if it needs one
 
     @property
@@ -93,54 +164,70 @@ def parameters_of(function: Callable[..., Any], types: Mapping[Any, Any] | None 
         origin = get_origin(kind) or kind
         is_generic = isinstance(origin, type) and issubclass(origin, Generic)
         own_types = dict(zip(origin.__parameters__, get_args(kind), strict=False)) if is_generic else {}
-        yield Parameter(name, origin, own_types, parameter.default)
+        named = (parameter.annotation, *get_args(parameter.annotation))
+        artifact = next((each for each in named if isinstance(each, type) and issubclass(each, Artifact)), None)
+        yield Parameter(name, origin, own_types, artifact, parameter.default)
 
 
 class Sources:
     """Values of a rule's job, by the names of the parameters that take them."""
 
     def __init__(self, snakemake: Any, this: Job) -> None:
-        self._rule = snakemake.rule
-        self._inputs, self._outputs = dict(snakemake.input.items()), dict(snakemake.output.items())
-        self._first_output, self._results = next(iter(snakemake.output), None), this.results
-        self._params = {key: value for key, value in snakemake.params.items() if key not in OWN}
-        self._wildcards = dict(snakemake.wildcards.items())
-        self._given = {"job": this, "results": this.results, "threads": snakemake.threads, "config": snakemake.config}
-        self._given |= {key: snakemake.config[key] for key in EXECUTION if key in snakemake.config}
-        self._entrance = snakemake.params.get("entrance")
-        self._taken: set[str] = set()
-        self._groups: dict[str, Mapping[str, Any]] = {}
+        self._rule, self._entrance = snakemake.rule, snakemake.params.get("entrance")
+        first = next(iter(snakemake.output), None)
+        given = {"job": this, "results": this.results, "threads": snakemake.threads, "config": snakemake.config}
+        given |= {key: snakemake.config[key] for key in EXECUTION if key in snakemake.config}
+        given |= {"output_path": first, "folder": str(Path(first).parent)} if first else {"folder": str(this.results)}
+        params = {key: value for key, value in snakemake.params.items() if key not in OWN}
+        self._sources: dict[str, dict[str, Any]] = defaultdict(dict)  # values of a parameter, by source
+        for source, values in (("the job", given), ("params", params), ("wildcards", snakemake.wildcards)):
+            for name, value in values.items():
+                self._sources[name][source] = value
+        for source, files in (("input", snakemake.input), ("output", snakemake.output)):
+            for name, found in files.items():
+                self._add_files(f"{source}.{name}", name, [found] if isinstance(found, str) else [*found])
+        self._taken: set[tuple[str, str]] = set()
+        self.opened: list[Artifact] = []  # inputs among the arguments
+
+    def _add_files(self, source: str, name: str, paths: list[str]) -> None:
+        """Add the files of a name, which a parameter takes all or, if there is one, as the only one."""
+        for each in (name, name.removesuffix("s"), re.sub("ies$", "y", name)):
+            if not self._sources[f"{each}_paths"] or (each == name and source.startswith("input")):
+                self._sources[f"{each}_paths"] = {source: paths}
+        for suffix in ("path", "folder") if paths else ():
+            self._sources[f"{name}_{suffix}"][source] = paths[0] if len(paths) == 1 else paths
 
     def arguments(self, entrance: Callable[..., Any]) -> dict[str, Any]:
         """Return the arguments of the entrance by name.
 
         Raises TypeError if a parameter has no source or two different ones, or if nothing takes an entry of ``params``.
         """
-        whole = self.wanted_names(entrance)
-        self._groups = {key: each for key, each in self._params.items() if isinstance(each, Mapping) and key not in whole}
+        whole = {*self._names(parameters_of(entrance), frozenset())}
+        params = {name: sources["params"] for name, sources in self._sources.items() if "params" in sources}
+        groups = {key: each for key, each in params.items() if isinstance(each, Mapping) and key not in whole}
+        for group, values in groups.items():
+            for name, value in values.items():
+                self._sources[name][f"params.{group}"] = value
         arguments = self._filled(parameters_of(entrance), frozenset())
-        offered = [key for key in self._params if key not in self._groups and not TRIGGER.fullmatch(key)]
-        offered += [f"{group}.{key}" for group, values in self._groups.items() for key in values]
-        if unused := [key for key in offered if key not in self._taken]:
+        offered = {(name, "params") for name in params.keys() - groups if not TRIGGER.fullmatch(name)}
+        offered |= {(name, f"params.{group}") for group, values in groups.items() for name in values}
+        if unused := sorted(f"{source}.{name}".removeprefix("params.") for name, source in offered - self._taken):
             raise TypeError(f"rule {self._rule}: {self._entrance} takes no {', '.join(unused)} of the params")
         return arguments
 
-    def wanted_names(self, entrance: Callable[..., Any]) -> set[str]:
-        """Return the names that are looked up for an entrance, those of fields and of functions in ``params`` included."""
-        return set(self._names(parameters_of(entrance), frozenset()))
-
     def _names(self, parameters: Iterator[Parameter], made: frozenset[str]) -> Iterator[str]:
+        """Yield the names that are looked up for parameters, those of fields and of functions in ``params`` included."""
         for parameter in parameters:
             yield parameter.name
             if maker := self._maker(parameter, made):
                 yield from self._names(parameters_of(maker), made | {parameter.name})
-            elif parameter.is_object and parameter.name not in (*self._params, *self._given):
+            elif parameter.is_object and not {"params", "the job"} & self._sources[parameter.name].keys():
                 yield from self._names(parameters_of(parameter.kind, parameter.types), made)
 
     def _maker(self, parameter: Parameter, made: frozenset[str]) -> Callable[..., Any] | None:
         """Return the function in ``params`` that makes the argument for a parameter, if it is not being called already."""
-        named = None if parameter.name in made else MAKER.fullmatch(str(self._params.get(parameter.name)))
-        return by_name(named[1]) if named else None
+        named = MAKER.fullmatch(str(self._sources[parameter.name].get("params")))
+        return by_name(named[1]) if named and parameter.name not in made else None
 
     def _filled(self, parameters: Iterator[Parameter], made: frozenset[str]) -> dict[str, Any]:
         """Return the arguments for parameters, without those that keep their defaults."""
@@ -149,57 +236,26 @@ class Sources:
 
     def _value(self, parameter: Parameter, made: frozenset[str]) -> Any:
         """Return the value of a parameter; ``empty`` where it keeps its default."""
+        name = parameter.name
+        if parameter.artifact:
+            opened = [parameter.artifact(path) for path in self._sources[f"{name}_paths"].get(f"input.{name}", ())]
+            self.opened += opened
+            return opened if parameter.kind is Sequence else next(iter(opened), None)
         if maker := self._maker(parameter, made):
-            self._taken.add(parameter.name)
-            return maker(**self._filled(parameters_of(maker), made | {parameter.name}))
-        sources = self._values(parameter, made)
-        values = list(sources.values())
+            self._taken.add((name, "params"))
+            return maker(**self._filled(parameters_of(maker), made | {name}))
+        hidden = {*(["params"] if name in made else []), *([] if parameter.kind in (str, int) else ["wildcards"])}
+        sources = {source: value for source, value in self._sources[name].items() if source not in hidden}
+        self._taken |= {(name, source) for source in sources}
+        values = [by_name(value) if parameter.kind is Callable else parameter.value(value) for value in sources.values()]
+        problem = "has no source"
         # Equal values may come from two sources, e.g. a system from params and wildcards.
         if any(value != values[0] for value in values[1:]):
-            raise self._error(parameter, f"has two different sources, {' and '.join(sources)}")
-        if values:
-            return by_name(values[0]) if parameter.kind is Callable else parameter.value(values[0])
-        if parameter.default is not inspect.Parameter.empty:
+            problem = f"has two different sources, {' and '.join(sources)}"
+        elif values:
+            return values[0]
+        elif parameter.default is not inspect.Parameter.empty:
             return inspect.Parameter.empty
-        if parameter.is_object:
+        elif parameter.is_object:
             return parameter.kind(**self._filled(parameters_of(parameter.kind, parameter.types), made))
-        raise self._error(parameter, "has no source")
-
-    def _values(self, parameter: Parameter, made: frozenset[str]) -> dict[str, Any]:
-        """Return the values for a parameter by the names of their sources."""
-        name = parameter.name
-        sources = {"the job": self._given[name]} if name in self._given else {}
-        if name in self._params and name not in made:
-            self._taken.add(name)
-            sources["params"] = self._params[name]
-        for group, values in self._groups.items():
-            if name in values:
-                self._taken.add(f"{group}.{name}")
-                sources[f"params.{group}"] = values[name]
-        if name in self._wildcards and parameter.kind in (str, int):
-            sources["wildcards"] = parameter.value(self._wildcards[name])
-        return sources | self._paths(parameter)
-
-    def _paths(self, parameter: Parameter) -> dict[str, Any]:
-        """Return the files for a parameter by whether they are inputs or outputs."""
-        if parameter.name == "folder":
-            return {"output": str(Path(self._first_output).parent if self._first_output else self._results)}
-        if parameter.name == "output_path":
-            return {"output": self._first_output} if self._first_output else {}
-        name, _, suffix = parameter.name.rpartition("_")
-        both = (("input", self._inputs), ("output", self._outputs))
-        if suffix == "paths":
-            names = (name, f"{name}s", f"{name.removesuffix('y')}ies")
-            named = ({f"{kind}.{each}": files[each] for each in names if each in files} for kind, files in both)
-            by_source = next(filter(None, named), {})
-            return {source: [files] if isinstance(files, str) else list(files) for source, files in by_source.items()}
-        if suffix not in ("path", "folder"):
-            return {}
-        by_source = {f"{kind}.{name}": files[name] for kind, files in both if name in files}
-        for source, files in by_source.items():
-            if not isinstance(files, str) and len(files) > 1:
-                raise self._error(parameter, f"is one path, but {source} has {len(files)}")
-        return {source: files if isinstance(files, str) else files[0] for source, files in by_source.items() if files}
-
-    def _error(self, parameter: Parameter, problem: str) -> TypeError:
-        return TypeError(f"rule {self._rule}: the parameter {parameter.name} of {self._entrance} {problem}")
+        raise TypeError(f"rule {self._rule}: the parameter {name} of {self._entrance} {problem}")

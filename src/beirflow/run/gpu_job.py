@@ -11,8 +11,7 @@ import torch
 from beirflow.core.errors import DeviceError, ModelError
 from beirflow.core.extensions import extensions
 from beirflow.run.devices import is_of_the_device, is_out_of_memory
-from beirflow.run.gpu_lease import jobs_on, lease
-from beirflow.run.gpus import Gpu, jobs_that_fit, list_gpus, memory_in_use, visible_gpus
+from beirflow.run.gpus import Gpu, jobs_on, jobs_that_fit, lease, list_gpus, memory_in_use, visible_gpus
 
 logger = logging.getLogger(__name__)
 

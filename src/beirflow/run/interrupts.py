@@ -1,21 +1,41 @@
-"""Interrupts that are not lost: a Ctrl-C counts wherever it falls, once.
+"""Signals of a run and of its jobs: which end with it, and where a Ctrl-C counts wherever it falls, once.
 
-Python raises KeyboardInterrupt in whatever the main thread runs at that moment. In a finalizer or the callback of a weak
-reference it cannot reach the caller: Python prints "Exception ignored in" and goes on, and so does the run.
+**Interrupts.** Python raises KeyboardInterrupt in whatever the main thread runs at that moment. In a finalizer or the callback
+of a weak reference it cannot reach the caller: Python prints "Exception ignored in" and goes on, and so does the run. Ctrl-C in
+a terminal reaches all processes of a run. An interrupt of Snakemake alone, as by ``docker stop`` or ``kill -INT``, does not
+reach its jobs, and Snakemake waits for them: it is passed on.
+
+**Lifetime.** If Snakemake alone is killed, a job would continue to write while the next run, perhaps with another
+configuration, makes the same files. Instead, the kernel ends the job at the same moment, so that no file has two writers. This
+needs Linux. For the kernel, the parent is the thread that started the job, not the whole process (prctl(2)): a job ends with
+that thread, even if its Snakemake continues. Snakemake's local executor starts a job in a thread that waits for it, so there
+the two are the same. An executor whose threads end before their jobs must not use this. Of a job that the warm worker forked,
+the worker is the parent.
 """
 
+import ctypes
 import math
 import os
+import re
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from time import monotonic
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn
 
 ONCE_SECONDS = 5.0  # in which a further signal to stop is the same stop, from the terminal and from Snakemake
 AGAIN_SECONDS = 0.05  # after which a callback that swallowed an interrupt has returned
+
+OF_JOBS = re.compile(r"\bbeirflow[./]run[./]")
+"""Part of the commands of clients, jobs and their worker, and of none of the commands that submit or cancel jobs of a cluster."""
+
+LOOK_AGAIN_SECONDS = 0.1  # after which children are looked for that a thread of this process has started meanwhile
+
+SNAKEMAKE_PID = "BEIRFLOW_SNAKEMAKE_PID"  # the environment variable that tells a job who started it
+
+PR_SET_PDEATHSIG = 1
 
 
 def repeat_swallowed_interrupts() -> None:
@@ -56,6 +76,20 @@ def on_signal(number: int, call: Callable[[], None]) -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
+def stop_jobs() -> NoReturn:
+    """Ask all jobs that this process started to end, those that begin later too, until this process ends."""
+    import psutil
+
+    stopped = set[psutil.Process]()
+    while True:
+        for child in {*psutil.Process().children()} - stopped:
+            with suppress(psutil.Error):
+                if OF_JOBS.search(" ".join(child.cmdline())):
+                    child.terminate()
+                    stopped.add(child)
+        time.sleep(LOOK_AGAIN_SECONDS)
+
+
 def interrupt_once() -> None:
     """Let only the first SIGINT interrupt the main thread: a further one would interrupt the orderly end of this process."""
 
@@ -77,8 +111,8 @@ def signals_stop_once() -> Iterator[None]:
 
     def stop(*_: Any) -> None:
         nonlocal stopped
-        if monotonic() - stopped >= ONCE_SECONDS:
-            stopped = monotonic()
+        if time.monotonic() - stopped >= ONCE_SECONDS:
+            stopped = time.monotonic()
             raise KeyboardInterrupt
 
     # A process in the background of a shell ignores SIGINT.
@@ -89,3 +123,30 @@ def signals_stop_once() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def end_with_this_process() -> str:
+    """Return a prefix of a shell command, whose job then ends with this process.
+
+    It tells the job who we are, and lets the shell give way to it, so that it is our own child. Of several commands only the
+    first would run; a rule has one.
+    """
+    return f"{SNAKEMAKE_PID}={os.getpid()} exec "
+
+
+def end_with_snakemake() -> None:
+    """Have this process killed when the Snakemake that started it ends, or at once if it has ended already.
+
+    Does nothing in a process that no Snakemake started. SIGKILL, since cleaning up would take time in which the next run begins;
+    what is left behind has the names that the next run writes to.
+    """
+    parent = os.environ.get(SNAKEMAKE_PID)
+    if parent is not None and sys.platform == "linux":
+        end_with(int(parent))
+
+
+def end_with(parent: int) -> None:
+    """Have this process killed when its parent ends, or at once if that has ended already."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)

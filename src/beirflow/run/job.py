@@ -1,11 +1,15 @@
-"""A job: its log, its signals, its lifetime, and its part of the records."""
+"""A job: its log, its signals, its lifetime, its benchmark, and its part of the records."""
 
 import gc
 import logging
+import os
+import resource
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +21,18 @@ from beirflow.core.layout import BENCHMARK, job_error
 from beirflow.core.memory import keep_freed_memory
 from beirflow.core.progress import named_job
 from beirflow.core.records import Job, read_json, write_json
-from beirflow.run.benchmark import measured
-from beirflow.run.interrupts import signals_stop_once
-from beirflow.run.lifetime import end_with_snakemake
+from beirflow.core.writing import atomic_path
+from beirflow.run.interrupts import end_with_snakemake, signals_stop_once
 from beirflow.run.results_lock import hold_job
 
 logger = logging.getLogger("beirflow")
 
 GARBAGE_OBJECTS = 200_000  # new objects after which Python looks for garbage; its default is some hundred to some thousand
 INTERRUPTED = 128 + signal.SIGINT  # exit status, as shells have it
+
+KIBIBYTES = 1024 if sys.platform == "linux" else 1024**2  # units of the kernel's peak in a mebibyte
+
+LOAD = "load_per_core"  # column of a benchmark with the load average of the last minute per core
 
 
 @contextmanager
@@ -67,26 +74,48 @@ def surroundings(log_path: str | Path, before: Callable[[], None] = lambda: None
     ``before`` is called first, while the log is still that of an earlier or another instance of the job.
     """
     end_with_snakemake()
-    with (
-        _rare_garbage_collection(),
-        signals_stop_once(),
-        _log_to(_terminal()),
-        _errors_in_words(log_path),  # of a log that cannot be opened
-    ):
+    # Imports stay, and looking through them repeatedly for garbage takes a quarter of a short job.
+    gc.set_threshold(GARBAGE_OBJECTS, 20, 100)
+    with ExitStack() as around:
+        around.callback(gc.freeze)  # the process ends soon, and its last collection need not look through all objects
+        around.enter_context(signals_stop_once())
+        around.enter_context(_log_to(_terminal()))
+        around.enter_context(_errors_in_words(log_path))  # of a log that cannot be opened
         before()
         with _log_to(_LogFile(log_path)), _errors_in_words(log_path):
             yield
 
 
 @contextmanager
-def _rare_garbage_collection() -> Iterator[None]:
-    """Collect garbage rarely: imports stay, and looking through them repeatedly takes a quarter of a short job."""
-    gc.set_threshold(GARBAGE_OBJECTS, 20, 100)
-    try:
-        yield
-    finally:
-        # The process ends soon, and its last collection need not look through all objects.
-        gc.freeze()
+def measured(path: Path) -> Iterator[None]:
+    """Measure this process while the block runs, and write ``benchmarks/<job>.tsv`` once the block has done its work.
+
+    The columns are those of Snakemake's ``benchmark:``, which would measure the client of the job, and :data:`LOAD`.
+    ``max_rss`` (MiB) is the peak of this process, or of a child that ended if it took more; ``mean_load`` is in percent of a
+    core. An earlier file is removed first. A disk that refuses the file costs the benchmark and nothing else.
+    """
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
+    begin, begin_seconds = time.monotonic(), own_seconds()
+    yield
+    seconds, processor_seconds = time.monotonic() - begin, own_seconds() - begin_seconds
+    peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    row = {
+        "s": f"{seconds:.4f}",
+        "h:m:s": str(timedelta(seconds=int(seconds))),
+        "max_rss": f"{peak / KIBIBYTES:.2f}",
+        **dict.fromkeys(("max_vms", "max_uss", "max_pss", "io_in", "io_out"), "NA"),
+        "mean_load": f"{100 * processor_seconds / seconds:.2f}",
+        "cpu_time": f"{processor_seconds:.2f}",
+        LOAD: f"{os.getloadavg()[0] / (os.cpu_count() or 1):.6g}",
+    }
+    with suppress(OSError), atomic_path(path) as partial:
+        partial.write_text("\t".join(row) + "\n" + "\t".join(row.values()) + "\n", encoding="utf-8")
+
+
+def own_seconds() -> float:
+    """Return the processor time of this process and of its children that have ended."""
+    return sum(os.times()[:4])
 
 
 @contextmanager

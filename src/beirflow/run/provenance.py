@@ -1,4 +1,4 @@
-"""The origin of a result: commit, versions of packages and Python, machine, command and user."""
+"""The origin of a result: commit, versions, machine, command and user; and what the process of Snakemake gives to its jobs."""
 
 import getpass
 import os
@@ -15,7 +15,9 @@ from typing import Any
 
 from beirflow import WORKFLOW
 from beirflow.core.addresses import without_credentials
+from beirflow.core.errors import ConfigError
 from beirflow.run.hardware import processor
+from beirflow.run.interrupts import end_with_this_process
 
 COMMIT = re.compile("[0-9a-f]{40}")
 
@@ -35,6 +37,9 @@ PACKAGES = (
     *("numpy", "pandas", "pyarrow", "scipy", "pytrec-eval-terrier", "orjson"),
 )
 """Packages that numbers may depend on."""
+
+VERSIONS = {"snakemake": ("9.20", "9.27")}
+"""Oldest and newest minor versions with which this package was tried."""
 
 
 @cache
@@ -118,3 +123,48 @@ def _version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
+
+
+def check_version(package: str, installed: str | None = None) -> str:
+    """Return a sentence about a version, by default the installed one, that is newer than those tried; empty if it is not.
+
+    Raises ConfigError for an older one.
+    """
+    installed, (oldest, newest) = installed or metadata.version(package), VERSIONS[package]
+    if _numbers(installed) < _numbers(oldest):
+        raise ConfigError(
+            f"{package} {installed} is installed; this workflow needs at least {oldest}. Install it with:"
+            f" pip install '{package}>={oldest}'"
+        )
+    if _numbers(installed) > _numbers(newest):
+        return f"{package} {installed} is newer than {newest}, the newest with which this workflow was tried."
+    return ""
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", text)[:2]))
+
+
+def keep_folders_off_the_path() -> None:
+    """Keep the working folder, which may be by others, from jobs' search path of Python.
+
+    An empty or relative entry of PYTHONPATH means another folder in a job than where the command was given.
+    """
+    os.environ["PYTHONSAFEPATH"] = "1"
+    if entries := os.environ.get("PYTHONPATH"):
+        os.environ["PYTHONPATH"] = os.pathsep.join(each for each in entries.split(os.pathsep) if Path(each).is_absolute())
+
+
+def search_first(folders: Sequence[Path]) -> None:
+    """Let jobs search some folders before others for modules."""
+    entries = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    own = [str(folder) for folder in folders]
+    if path := os.pathsep.join([*own, *(each for each in entries if each and each not in own)]):
+        os.environ["PYTHONPATH"] = path
+
+
+def end_jobs_with_this_process() -> None:
+    """Let every job end with this process. Snakemake puts this prefix before the command of a rule."""
+    from snakemake.shell import shell
+
+    shell.prefix(end_with_this_process())

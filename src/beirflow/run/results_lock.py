@@ -17,6 +17,7 @@ import os
 import secrets
 import socket
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -50,14 +51,13 @@ def begin_run(logs: Path) -> None:
     try:
         logs.mkdir(parents=True, exist_ok=True)
         descriptor = _descriptor(logs / LOCK)
-        before = os.pread(descriptor, 4096, 0)
+        before = _read(descriptor)
         # Not by the name in the file, which stays when a run is killed: only the kernel knows who lives.
         if not _take(descriptor, RUN_BYTE):
-            problem = f"{logs.parent}: {_description(before) or 'another run'} writes these results"
-            raise LockError(f"{problem}; {ELSEWHERE}")
+            raise LockError(_writes(logs, before))
         run = secrets.token_hex(8)
         since, where = time.strftime("%F %T"), f"process {os.getpid()} on {socket.gethostname()}, in {Path.cwd()}"
-        _write(descriptor, json.dumps({"run": run, "description": f"a run since {since}, {where},"}).encode())
+        _write(descriptor, {"run": run, "description": f"a run since {since}, {where},"})
         os.environ[RUN] = run
         # The name is written before locks of jobs are looked for, and a job looks for the name once it has its lock: of one that
         # starts in between, either its lock is seen here, or it sees this name and ends.
@@ -65,7 +65,9 @@ def begin_run(logs: Path) -> None:
             # The file names the run whose jobs still live, so that these stay valid.
             _write(descriptor, before)
             fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, RUN_BYTE)
-            problem = f"{logs.parent}: jobs of {_description(before) or 'an earlier run'} still write these results after its end"
+            problem = (
+                f"{logs.parent}: jobs of {before.get('description', 'an earlier run')} still write these results after its end"
+            )
             todo = "wait for them or cancel them; on SLURM, squeue --me --Format=name:60 names them and scancel --name ends them"
             raise LockError(f"{problem}; {todo}")
         if option := local_locks(logs):
@@ -76,41 +78,29 @@ def begin_run(logs: Path) -> None:
         logger.warning("%s cannot be locked (%s); take care that no other run writes these results", logs / LOCK, error)
 
 
-def is_held(logs: Path) -> bool:
-    """Test whether a process holds results, by the lock in the folder of their logs; a link or a pipe is none."""
+def living_run(logs: Path) -> str | None:
+    """Return what to do about a run that has the results of these logs; None if there is none. A link or a pipe is no lock."""
     lock = logs / LOCK
     if logs.is_symlink() or lock.is_symlink() or not lock.is_file():
-        return False
-    try:
-        descriptor = _descriptor(lock)
-        if not _take(descriptor, RUN_BYTE):
-            return True
-        fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, RUN_BYTE)
-    except OSError:  # it cannot be locked here, so no run could
-        pass
-    return False
-
-
-def living_run(logs: Path) -> str | None:
-    """Return what to do about a run that has the results of these logs; None if there is no such run."""
-    if not is_held(logs):
         return None
-    content = os.pread(_descriptor(logs / LOCK), 4096, 0)
-    return f"{logs.parent}: {_description(content) or 'another run'} writes these results; {ELSEWHERE}"
+    with suppress(OSError):  # it cannot be locked here, so no run could
+        if not _take(descriptor := _descriptor(lock), RUN_BYTE):
+            return _writes(logs, _read(descriptor))
+        fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, RUN_BYTE)
+    return None
 
 
-def is_of_a_run() -> bool:
-    """Test whether this process is a job of a run that has the results: no other run writes them meanwhile."""
-    return RUN in os.environ
+def _writes(logs: Path, run: Mapping[str, str]) -> str:
+    return f"{logs.parent}: {run.get('description', 'another run')} writes these results; {ELSEWHERE}"
 
 
 def check_run(logs: Path) -> None:
     """Raise LockError if another run has taken the results since this job was submitted."""
-    mine, content = os.environ.get(RUN), b""
+    mine, run = os.environ.get(RUN), dict[str, str]()
     with suppress(OSError):
-        content = os.pread(_descriptor(logs / LOCK), 4096, 0)
-    if mine is not None and content and _parsed(content).get("run", mine) != mine:
-        problem = f"{logs.parent}: {_description(content)} took these results over after this job had been submitted"
+        run = _read(_descriptor(logs / LOCK))
+    if mine is not None and run.get("run", mine) != mine:
+        problem = f"{logs.parent}: {run.get('description')} took these results over after this job had been submitted"
         raise LockError(f"{problem}; the job has changed nothing")
 
 
@@ -132,7 +122,7 @@ def hold_job(logs: Path, name: str) -> bool:
             waited = True
             time.sleep(ASK_AGAIN_SECONDS)
     except OSError as error:
-        level = logging.WARNING if is_of_a_run() else logging.INFO  # the run has said it where it had no lock either
+        level = logging.WARNING if RUN in os.environ else logging.INFO  # the run has said it where it had no lock either
         logger.log(level, "%s cannot be locked (%s); a second instance of this job cannot be detected", logs / LOCK, error)
     check_run(logs)
     return waited
@@ -167,19 +157,15 @@ def _without_jobs(descriptor: int) -> bool:
     return True
 
 
-def _write(descriptor: int, content: bytes) -> None:
+def _write(descriptor: int, run: Mapping[str, str]) -> None:
     os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, content, 0)
+    os.pwrite(descriptor, json.dumps(run).encode(), 0)
 
 
-def _parsed(content: bytes) -> dict[str, str]:
-    """Parse the content of the file; empty if it was cut."""
+def _read(descriptor: int) -> dict[str, str]:
+    """Read the file: the name of a run and its description; nothing if it was cut."""
     try:
-        record = parse_json(content)
+        record = parse_json(os.pread(descriptor, 4096, 0))
     except ValueError:
         return {}
     return record if isinstance(record, dict) else {}
-
-
-def _description(content: bytes) -> str | None:
-    return _parsed(content).get("description")

@@ -40,11 +40,6 @@ DEFAULT_RATE = (100, 1)
 """Started jobs, and the seconds in which they may start, without ``--max-jobs-per-timespan``."""
 
 
-def _switch_off(what: str, why: object) -> None:
-    """Say that what Snakemake does not document is not as it was."""
-    logger.warning("Snakemake %s is other than the tested versions (%s): %s", version("snakemake"), why, what)
-
-
 def otherwise(value: Callable[[], Any], without: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a value, and say what the run goes on without, where a function does not find what it needs of Snakemake."""
 
@@ -54,7 +49,7 @@ def otherwise(value: Callable[[], Any], without: str) -> Callable[[Callable[...,
             try:
                 return function(*arguments)
             except (AttributeError, ImportError, KeyError, TypeError) as error:
-                _switch_off(without, error)
+                logger.warning("Snakemake %s is other than the tested versions (%s): %s", version("snakemake"), error, without)
                 return value()
 
         return tried
@@ -114,14 +109,9 @@ class WorkflowRun:
 
     @property
     @otherwise(lambda: False, "jobs start without a warm worker")
-    def is_local(self) -> bool:
-        """Test whether jobs run on this machine, started by this process."""
-        return self.is_main and bool(self._workflow.local_exec)
-
-    @property
     def is_in_this_python(self) -> bool:
-        """Test whether jobs run by this Python, with its packages, and not in environments for conda or in containers."""
-        return self.is_local and not self.deploys
+        """Test whether this process starts the jobs, by this Python with its packages, and not in environments or containers."""
+        return self.is_main and bool(self._workflow.local_exec) and not self.deploys
 
     @property
     @otherwise(lambda: False, "jobs run by this Python")

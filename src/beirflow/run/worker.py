@@ -33,8 +33,8 @@ from threadpoolctl import threadpool_limits
 
 from beirflow.run import client
 from beirflow.run.by_name import by_name
+from beirflow.run.interrupts import SNAKEMAKE_PID, end_with
 from beirflow.run.job import INTERRUPTED
-from beirflow.run.lifetime import SNAKEMAKE_PID, end_with
 
 NO_THREADS = {
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
@@ -46,7 +46,7 @@ NO_THREADS = {
 MODELS = "beirflow.models.computing.loading"
 """The module that knows what loading a model imports; jobs that load models reach it."""
 
-JOB = "beirflow.run.run_job"
+JOB = "beirflow.run.entrance"
 """The module that runs a job."""
 
 STOPS = {signal.SIGINT, signal.SIGTERM}
@@ -105,7 +105,11 @@ def serve(listener: socket.socket, owner: int, run: Callable[..., NoReturn]) -> 
         os._exit(1)
     jobs: list[_Job] = []
     while psutil.Process().num_threads() == 1:
-        ready = _ready({owner_ends: select.POLLIN, listener.fileno(): select.POLLIN}, *(job.awaited for job in jobs))
+        poll = select.poll()
+        for awaited in ({owner_ends: select.POLLIN, listener.fileno(): select.POLLIN}, *(job.awaited for job in jobs)):
+            for descriptor, events in awaited.items():
+                poll.register(descriptor, events)
+        ready = {descriptor for descriptor, _ in poll.poll()}
         if owner_ends in ready:
             os._exit(0)
         jobs = [job for job in jobs if job.goes_on(ready)]
@@ -117,14 +121,6 @@ def serve(listener: socket.socket, owner: int, run: Callable[..., NoReturn]) -> 
             else:
                 connection.close()
     os._exit(1)
-
-
-def _ready(*awaited: Mapping[int, int]) -> set[int]:
-    """Wait for one of some events; return the descriptors that have one."""
-    poll = select.poll()
-    for descriptor, events in (pair for each in awaited for pair in each.items()):
-        poll.register(descriptor, events)
-    return {descriptor for descriptor, _ in poll.poll()}
 
 
 def _fork(connection: socket.socket, run: Callable[..., NoReturn], others: Sequence[int]) -> int:

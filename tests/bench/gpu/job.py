@@ -12,8 +12,8 @@ def main(what: str, folder: str, device: str, precision: str, number: str) -> No
     """Do what the entrance of a job does."""
     from beirflow.core.records import Job, read_json
     from beirflow.models.settings import EncoderSettings
+    from beirflow.run.interrupts import end_with_snakemake
     from beirflow.run.job import surroundings
-    from beirflow.run.lifetime import end_with_snakemake
     from by_name import call
 
     end_with_snakemake()  # here the benchmark: an interrupted one leaves no job behind

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from beirflow.run.lifetime import SNAKEMAKE_PID
+from beirflow.run.interrupts import SNAKEMAKE_PID
 from bench.gpu.job import SHARING
 from bench.gpu.rates import hours_for_beir
 from bench.gpu.workload import Figures, Setting, evenly, need

@@ -210,7 +210,7 @@ def test_what_is_not_installed_or_too_old_has_its_command(monkeypatch: pytest.Mo
 
 
 def test_a_snakemake_outside_the_tested_range_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("beirflow.run.environment.version", lambda package: "8.0")
+    monkeypatch.setattr("beirflow.run.provenance.metadata.version", lambda package: "8.0")
     old = doctor._of_version("Snakemake", "snakemake")
     assert old.status == doctor.PROBLEM
     assert "pip install 'snakemake>=" in old.todo

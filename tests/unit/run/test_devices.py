@@ -1,14 +1,10 @@
 """Devices are those that are asked for, or an error; never another one in silence."""
 
-from pathlib import Path
-
 import pytest
 import torch
 
 from beirflow.core.errors import DeviceError, ModelError
 from beirflow.models.computing.made import made_with
-from beirflow.models.computing.token_budget import AUTO
-from beirflow.models.encoders.onnx_backbone import _session
 from beirflow.run import devices
 
 MPS = torch.device("mps")
@@ -48,16 +44,6 @@ def test_mps_has_float32_unless_another_is_asked_for_a_name_in_records_and_a_mem
 def test_a_lack_of_memory_is_known_in_the_words_of_every_library_of_cuda(message: str) -> None:
     assert devices.is_out_of_memory(RuntimeError(message))
     assert not devices.is_out_of_memory(RuntimeError("CUDA error: an illegal memory access was encountered"))
-
-
-def test_every_device_has_a_size_of_batches() -> None:
-    assert {"mps", "cuda", "cpu"} == set(AUTO)
-
-
-def test_a_graph_of_onnx_is_refused_on_mps(tmp_path: Path) -> None:
-    pytest.importorskip("onnxruntime")
-    with pytest.raises(ModelError, match="ONNX graphs do not run on mps; set device: cpu"):
-        _session(tmp_path / "model.onnx", MPS)
 
 
 @pytest.mark.parametrize("bits", [7, 10])

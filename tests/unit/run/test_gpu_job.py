@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from beirflow.core.errors import BeirflowError, DeviceError, ModelError
-from beirflow.run.gpu_job import explained_errors, gpu_job
+from beirflow.run.gpu_job import explained_errors
 from beirflow.run.gpus import Gpu
 from fake_gpus import LISTED, UUIDS, install_nvidia_smi
 from forks import run_code_in_fork
@@ -48,8 +48,6 @@ def test_a_lack_of_memory_names_the_gpu_who_has_its_memory_and_settings_that_the
     "error",
     [
         torch.AcceleratorError("CUDA error: unspecified launch failure\nCUDA kernel errors might be asynchronously reported"),
-        torch.AcceleratorError("CUDA error: uncorrectable ECC error encountered"),
-        torch.AcceleratorError("CUDA error: CUDA-capable device(s) is/are busy or unavailable"),
         RuntimeError("No CUDA GPUs are available"),
         RuntimeError("cuDNN error: CUDNN_STATUS_INTERNAL_ERROR"),
         RuntimeError("CUDA failure 719: unspecified launch failure ; GPU=0 ; hostname=node"),  # of ONNX Runtime
@@ -63,19 +61,10 @@ def test_a_gpu_that_fails_is_named_with_what_torch_says_and_what_to_do(error: Ex
     assert "CUDA_VISIBLE_DEVICES" in message
 
 
-@pytest.mark.parametrize(
-    "problem",
-    [
-        "no kernel image is available for execution on the device",
-        "the provided PTX was compiled with an unsupported toolchain.",
-    ],
-)
-def test_a_torch_that_was_not_built_for_the_gpu_is_no_fault_of_the_gpu(problem: str) -> None:
-    message = explained(torch.AcceleratorError(f"CUDA error: {problem}\nSearch for `cudaErrorNoKernelImageForDevice' in"))
+def test_a_torch_that_was_not_built_for_the_gpu_is_no_fault_of_the_gpu() -> None:
+    message = explained(torch.AcceleratorError("CUDA error: no kernel image is available for execution on the device"))
     assert "install a driver and a torch that suit this GPU" in message
     assert "Xid" not in message
-    assert "resumes" not in message
-    assert "or set device: cpu" in message
 
 
 def test_a_gpu_that_has_disappeared_or_of_which_nothing_is_known_is_said_to_have_or_be(
@@ -98,7 +87,6 @@ def test_a_gpu_that_has_disappeared_or_of_which_nothing_is_known_is_said_to_have
             "[enforce fail at alloc_cpu.cpp:124] DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 byte"
         ),
         ModelError("the model cannot be loaded"),
-        KeyError("a"),
     ],
     ids=str,
 )
@@ -106,14 +94,6 @@ def test_errors_that_are_not_the_gpus_stay_what_they_are(error: Exception) -> No
     with pytest.raises(type(error)) as caught, explained_errors(GPU):
         raise error
     assert caught.value is error
-
-
-@pytest.mark.skipif(torch.version.cuda is not None, reason="torch is built for CUDA here")
-@pytest.mark.parametrize("device", ["auto", "cpu"])
-def test_a_torch_without_cuda_is_not_made_to_wait_for_a_gpu(machine: Path, device: str) -> None:
-    with gpu_job(device, 1):
-        pass
-    assert not (machine / "locks").exists()
 
 
 WITH_CUDA = """

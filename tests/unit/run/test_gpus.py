@@ -22,11 +22,6 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_without_nvidia_smi_there_is_no_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert list_gpus() == visible_gpus([], "0,1") == []
-
-
 def test_gpus_are_listed_with_what_names_them(machine: Path) -> None:
     gpus = list_gpus()
     assert [(gpu.index, gpu.uuid, gpu.visible) for gpu in gpus] == [(i, uuid, uuid) for i, uuid in enumerate(UUIDS)]

@@ -1,15 +1,19 @@
-"""An interrupt is not lost where Python ignores exceptions, and counts once; who listens to a signal is called at each."""
+"""An interrupt is not lost where Python ignores exceptions, and counts once; a job ends with the process that started it."""
 
+import os
 import signal
+import subprocess
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from beirflow.run import interrupts
-from beirflow.run.interrupts import interrupt_once, on_signal, repeat_swallowed_interrupts
+from beirflow.run.interrupts import SNAKEMAKE_PID, interrupt_once, on_signal, repeat_swallowed_interrupts
 
 
 class Referent:
@@ -86,3 +90,33 @@ def test_all_who_listen_to_a_signal_are_called_at_it_and_at_no_other(monkeypatch
         assert not called[2].is_set()
     finally:
         signal.set_wakeup_fd(-1)
+
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+
+JOB = (
+    "import time; from beirflow.run.interrupts import end_with_snakemake as end; end(); print('runs', flush=True); time.sleep(60)"
+)
+STARTER = f"""
+import shlex, subprocess, sys
+from beirflow.run.interrupts import end_with_this_process
+subprocess.run(["bash", "-c", end_with_this_process() + sys.executable + " -c " + shlex.quote({JOB!r})])
+"""
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(interrupts.__file__).parents[2])}
+
+
+@linux
+def test_a_job_is_killed_with_its_starter_although_a_shell_stood_between() -> None:
+    starter = subprocess.Popen([sys.executable, "-c", STARTER], env=ENVIRONMENT, stdout=subprocess.PIPE)
+    assert starter.stdout.readline() == b"runs\n"
+    starter.kill()
+    begun = time.monotonic()
+    assert starter.stdout.read() == b""  # ends when the last process that holds the pipe has ended
+    assert time.monotonic() - begun < 30
+
+
+@linux
+def test_a_job_whose_starter_has_ended_already_does_not_begin() -> None:
+    environment = ENVIRONMENT | {SNAKEMAKE_PID: "1"}
+    done = subprocess.run([sys.executable, "-c", JOB], env=environment, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (-signal.SIGKILL, b"")

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,14 +14,18 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
+import psutil
 import pytest
+from snakemake.benchmark import BenchmarkRecord
 
 from beirflow.core.addresses import keep_secret
-from beirflow.core.errors import BeirflowError, DataError, VerdictError
+from beirflow.core.errors import DataError, VerdictError
 from beirflow.core.extensions import Extension, Observer
 from beirflow.core.records import Job, read_json
 from beirflow.run import job as module
-from beirflow.run.job import job, surroundings
+from beirflow.run.job import job, measured, surroundings
+from forks import run_in_fork
 
 PACKAGE_PATH = str(Path(module.__file__).parents[2])
 logger = logging.getLogger("beirflow.some_module")
@@ -102,7 +107,6 @@ def test_nothing_is_logged_to_the_file_after_the_block(tmp_path: Path, error: ty
 @pytest.mark.parametrize(
     ("code", "status", "says", "logged"),
     [
-        ("from beirflow.core.errors import DataError; raise DataError('bad line')", 1, "ERROR: bad line\n", "ERROR bad line"),
         ("exit(3)", 3, "", ""),
         ("warnings.warn('soon gone', FutureWarning)", 0, "", "FutureWarning: soon gone"),
     ],
@@ -119,14 +123,10 @@ def snakemake(log: str | Path, *wildcards: str, **params: Any) -> Any:
     return SimpleNamespace(log=[str(log)], wildcards=list(wildcards), params=params, output=[])
 
 
-@pytest.mark.parametrize("error", [BeirflowError, DataError])
-@pytest.mark.parametrize("whole", [False, True])
-def test_an_error_for_people_is_its_message_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], error: type[Exception], whole: bool
-) -> None:
+def test_an_error_for_people_is_its_message_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "logs/audit.log"
-    with pytest.raises(SystemExit) as exit_, job(snakemake(log)) if whole else surroundings(str(log)):
-        raise error("corpus.jsonl:3: 100 % wrong")
+    with pytest.raises(SystemExit) as exit_, job(snakemake(log)):
+        raise DataError("corpus.jsonl:3: 100 % wrong")
     assert exit_.value.code == 1
     assert capsys.readouterr().err == "ERROR: corpus.jsonl:3: 100 % wrong\n"
     assert log.read_text().endswith(" ERROR corpus.jsonl:3: 100 % wrong\n")
@@ -175,8 +175,6 @@ def test_extensions_observe_a_job_that_makes_something_until_it_ends_and_none_th
     ("name", "wildcards", "results"),
     [
         ("summarize", (), "."),
-        ("prepare_corpus/scifact", ("scifact",), "deep/er/logs"),
-        ("merge_chunks/bm25/stack-tex.v1", ("bm25", "stack-tex.v1"), "results"),
         ("search_chunk/bm25/scifact/chunk-0", ("bm25", "scifact", "0"), "results"),
     ],
 )
@@ -193,3 +191,39 @@ def test_a_job_knows_its_results_its_name_and_its_code(
             assert this == Job(folder, name, code.get("code", ""))
             assert this.below(folder / "runs/bm25/scifact.json") == "runs/bm25/scifact.json"
         assert log.read_text().endswith(" INFO begun\n")
+
+
+MEBIBYTES = 300
+
+
+def test_time_and_peak_memory_are_those_of_the_job(tmp_path: Path) -> None:
+    path = tmp_path / "benchmarks/rule/a.tsv"
+
+    def work() -> None:
+        sys.stdout.write(f"{psutil.Process().memory_info().rss / 2**20}")  # what a fork shares with this process counts too
+        with measured(path):
+            taken = bytearray(os.urandom(1 << 20) * MEBIBYTES)
+            del taken
+            began = time.process_time()
+            while time.process_time() < began + 0.3:
+                pass
+            time.sleep(0.3)
+
+    done = run_in_fork(work)
+    assert (done.returncode, done.stderr) == (0, "")
+    before = float(done.stdout)
+    (row,) = pd.read_csv(path, sep="\t").to_dict("records")
+    assert list(row) == [*BenchmarkRecord.get_header(extended_fmt=False), "load_per_core"]
+    assert 0.3 <= row["cpu_time"] <= row["s"] - 0.3
+    assert row["mean_load"] == pytest.approx(100 * row["cpu_time"] / row["s"], rel=0.05)
+    assert before + MEBIBYTES <= row["max_rss"] < before + 3 * MEBIBYTES  # twice: the random bytes, and their copy
+
+
+def test_a_job_that_fails_has_no_benchmark_not_even_an_earlier_one(tmp_path: Path) -> None:
+    path = tmp_path / "benchmarks/a.tsv"
+    with measured(path):
+        pass
+    assert path.exists()
+    with pytest.raises(ZeroDivisionError), measured(path):
+        1 / 0  # noqa: B018
+    assert not path.exists()

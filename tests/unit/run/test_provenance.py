@@ -2,14 +2,12 @@
 
 import getpass
 import os
-import platform
 import pwd
 import shutil
 import subprocess
 from datetime import datetime
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from beirflow.run import provenance
@@ -73,14 +71,6 @@ def test_a_job_knows_the_command_and_the_time_of_its_run_and_no_password(monkeyp
     assert provenance.command_of(["snakemake", *bucket]) == said
 
 
-def test_versions_are_those_that_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("beirflow.run.provenance.PACKAGES", ("numpy", "no-such-package"))
-    found = provenance.environment()
-    assert found["packages"] == {"numpy": np.__version__, "no-such-package": None}
-    assert found["python"] == platform.python_version()
-    assert found["processor"]
-
-
 def test_a_user_without_a_name_is_called_by_the_number_and_a_name_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.setenv(name, "")
@@ -93,10 +83,3 @@ def test_a_user_without_a_name_is_called_by_the_number_and_a_name_is_kept(monkey
     monkeypatch.setattr(pwd, "getpwuid", {os.getuid(): ["ada"]}.__getitem__)
     provenance.name_the_user()
     assert (getpass.getuser(), os.environ["USER"]) == ("ada", "")
-
-
-def test_messages_name_the_command_that_a_user_typed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(provenance.TYPED, raising=False)
-    assert provenance.typed_command(["/bin/snakemake", "--cores", "2"]) == "snakemake --cores 2"
-    monkeypatch.setenv(provenance.TYPED, "beirflow run my.yaml")
-    assert provenance.typed_command(["/bin/snakemake", "--cores", "2"]) == "beirflow run my.yaml"

@@ -159,11 +159,3 @@ def test_locks_that_other_machines_do_not_see_are_a_warning(
     monkeypatch.setattr(disks, "MOUNTS", mounts)
     begin_run(tmp_path / "logs")
     assert (f"mounted with {option}, so that its locks hold on this machine alone" in caplog.text) == bool(option)
-
-
-def test_a_lock_file_that_was_cut_is_no_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "logs" / LOCK).parent.mkdir()
-    (tmp_path / "logs" / LOCK).write_text('{"run": "a')
-    monkeypatch.setenv(RUN, "mine")
-    check_run(tmp_path / "logs")
-    begin_run(tmp_path / "logs")

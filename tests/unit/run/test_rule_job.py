@@ -125,10 +125,3 @@ def test_files_of_jobs_go_after_a_week_unless_they_are_written_again(folder: Pat
     remove_old_files()
     assert not old.exists()
     assert read_job(str(used.relative_to(folder)), 1, "a.log").config == {"device": "cuda"}
-
-
-def test_an_environment_has_its_own_python_and_knows_no_worker(folder: Path) -> None:
-    of_rule = SimpleNamespace(params=Params(fromdict={"entrance": "a:f"}))
-    command = Commands(SimpleNamespace(a=of_rule), {}, own_python=True, dry=True).of("a")({}, {}, {})
-    start, *words = str(command).split()
-    assert (start, "client.py" in str(command), words[-1].endswith(".json")) == ("python", False, True)

@@ -29,14 +29,6 @@ def test_work_is_shared_in_equal_parts(count: int, most: int, threads: int) -> N
     assert len(parts) >= min(count, threads)
 
 
-def test_a_single_item_leaves_the_work_to_the_threads_of_torch() -> None:
-    torch.set_num_threads(2)
-    with Threads(CPU, alone=True) as threads:
-        found: list[int] = []
-        threads.share(lambda part: found.extend([part.start, part.stop, torch.get_num_threads()]), 1, 5)
-    assert found == [0, 1, 2]
-
-
 @pytest.mark.parametrize(("on_host", "parts"), [(True, 8), (False, 1)])
 def test_beside_a_gpu_all_threads_share_the_work_of_the_host(on_host: bool, parts: int) -> None:
     torch.set_num_threads(8)

@@ -17,8 +17,8 @@ from snakemake.settings.types import MaxJobsPerTimespan
 
 from beirflow.core.errors import ConfigError
 from beirflow.run import undocumented
-from beirflow.run.environment import VERSIONS, check_version
-from beirflow.run.undocumented import PlannedJob, WorkflowRun, rerun_failed_jobs
+from beirflow.run.provenance import VERSIONS, check_version
+from beirflow.run.undocumented import PlannedJob, WorkflowRun
 from record_log_stream import STREAM
 
 REPOSITORY = Path(__file__).parents[3]
@@ -125,25 +125,11 @@ def test_what_a_version_lacks_is_switched_off_with_a_sentence(caplog: pytest.Log
     with caplog.at_level(logging.WARNING):
         run = WorkflowRun(SimpleNamespace(is_main_process=True, main_snakefile="Snakefile"))
         assert (run.planned_jobs, run.limits, run.kept_files, run.read_files, run.named_rules) == ({}, {}, set(), set(), set())
-        assert (run.is_local, run.is_dry, run.rules, run.configfiles, run.executor) == (False, False, [], [], "")
+        assert (run.is_in_this_python, run.is_dry, run.rules, run.configfiles, run.executor) == (False, False, [], [], "")
         run.start_jobs_at_any_rate()
         run.remove_temporary_inputs("merge_chunks", "candidates")
     assert all(record.getMessage().startswith(f"Snakemake {version('snakemake')} is other than") for record in caplog.records)
     assert len(caplog.records) >= 12
-
-
-def test_failed_jobs_are_left_to_snakemake_where_its_methods_are_others(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    from snakemake.persistence import PersistenceBase
-
-    def incomplete(self: object, job: object, more: object) -> None: ...
-
-    monkeypatch.setattr(PersistenceBase, "incomplete", incomplete)
-    with caplog.at_level(logging.WARNING):
-        rerun_failed_jobs()
-    assert PersistenceBase.incomplete is incomplete
-    assert "failed jobs run again only if" in caplog.text
 
 
 def test_the_limit_of_started_jobs_is_lifted_unless_the_command_line_has_another() -> None:
@@ -181,15 +167,3 @@ def test_the_run_tells_its_plan_and_removes_what_a_killed_run_left(tmp_path: Pat
     (tmp_path / "merge_chunks").touch()
     run.remove_temporary_inputs("merge_chunks", "candidates")
     assert removed == ["their_merge_chunks"]
-
-
-def test_methods_of_the_tried_version_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    from snakemake.jobs import Job
-    from snakemake.persistence import PersistenceBase
-
-    replaced = {(Job, "postprocess"), (PersistenceBase, "incomplete")}
-    for owner, name in replaced:
-        monkeypatch.setattr(owner, name, getattr(owner, name))  # put back afterwards
-    rerun_failed_jobs()
-    assert all(getattr(owner, name).__module__ == undocumented.__name__ for owner, name in replaced)
-    assert undocumented.TIMESTAMP in SOURCE

@@ -13,19 +13,20 @@ from typing import Any, TypeAlias
 import psutil
 import pytest
 
-from beirflow.run import client, lifetime
+from beirflow.run import client
+from beirflow.run.interrupts import SNAKEMAKE_PID
 from beirflow.run.worker import start_worker
 from workflow_rules import functions_of, workflow_rules
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 
-PACKAGES = str(Path(lifetime.__file__).parents[2])
+PACKAGES = str(Path(client.__file__).parents[2])
 Captured: TypeAlias = pytest.CaptureFixture[str]
 
 AS_JOBS = """
 import runpy
-from beirflow.run import run_job
-run_job.main = lambda path, *_: runpy.run_path(path, run_name="__main__")
+from beirflow.run import entrance
+entrance.main = lambda path, *_: runpy.run_path(path, run_name="__main__")
 """
 """Has any script run in place of a job, in a worker or in a Python of its own."""
 
@@ -88,7 +89,7 @@ def start(script: str, folder: Path, **options: Any) -> "subprocess.Popen[bytes]
     """Start a script as Snakemake starts the command of a rule with two threads."""
     path = folder / "script.py"
     path.write_text(script)
-    command = f"{lifetime.SNAKEMAKE_PID}={os.getpid()} exec {sys.executable} -IS {client.__file__} {path} 2 log"
+    command = f"{SNAKEMAKE_PID}={os.getpid()} exec {sys.executable} -IS {client.__file__} {path} 2 log"
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "2")
     environment = {**os.environ, **threads, "TMPDIR": str(folder)}
     return subprocess.Popen(command, shell=True, executable="/bin/bash", env=environment, **options)  # noqa: S602
@@ -113,13 +114,6 @@ def test_a_forked_job_finds_what_a_process_of_its_own_finds(folder: Path) -> Non
     # A process cannot use CUDA if it was forked from one that has.
     script = f"import os, sys, a_spy; print({parent}, a_spy.ASKED, {modules!r} - sys.modules.keys())"
     assert printed(script, folder)[:2] == (0, "True [] set()\n")
-
-
-def test_threads_of_a_forked_job_wait_without_computing(folder: Path) -> None:
-    start_worker(["numpy"])
-    # By itself OpenBLAS would let each thread that has nothing to do compute for some 25 ms.
-    script = "import time; begun = time.process_time(); time.sleep(0.3); print(time.process_time() - begun < 0.01)"
-    assert printed(script, folder)[:2] == (0, "True\n")
 
 
 ENDS = [
@@ -162,13 +156,6 @@ def test_a_worker_starts_where_a_stream_of_snakemake_was_closed(name: str, folde
     monkeypatch.setattr(sys, name, None)
     start_worker([])
     assert printed(f"import os; print(os.getppid() == {os.getpid()})", folder) == (0, "False\n", "")
-
-
-def test_what_was_imported_is_not_taken_apart_by_a_forked_job(folder: Path) -> None:
-    (folder / "a_library.py").write_text("import weakref\nweakref.finalize(id, print, 'taken apart')\n")
-    start_worker(["a_library"])
-    script = "import sys; print('a_library' in sys.modules)"
-    assert printed(script, folder) == (0, "True\n", "")
 
 
 SLEEP = "import os, time; print(os.getpid(), os.getppid(), flush=True); time.sleep(60)"
@@ -265,15 +252,6 @@ def test_a_job_ends_by_itself_when_its_run_is_stopped_and_none_begins(folder: Pa
         process.send_signal(signal.SIGINT)
     assert (client_of_job.wait(), capfd.readouterr().out) == (130, "at the end\n")
     assert printed("print('began')", folder) == (130, "", "")
-
-
-def test_a_run_that_is_stopped_does_not_wait_for_imports(folder: Path) -> None:
-    (folder / "first.py").write_text("import os, signal; os.kill(os.getpid(), signal.SIGTERM)")
-    (folder / "second.py").write_text("import time; time.sleep(60)")
-    start_worker(["first", "second"])
-    started = time.monotonic()
-    assert printed("print('began')", folder) == (130, "", "")
-    assert time.monotonic() - started < 50
 
 
 def test_python_is_started_where_no_job_can_be_forked(folder: Path) -> None:

@@ -107,14 +107,10 @@ def test_a_window_of_rows_is_in_memory_at_a_time_and_nothing_is_left(
         ("queries", [*QUERIES, '{"id": "d9", "queries": []}'], "x.jsonl:6: the corpus has no document 'd9'"),
         ("queries", [QUERIES[2], *QUERIES], "x.jsonl:4: the document 'd2' is in another line already"),
         ("queries", [*QUERIES, "{"], "x.jsonl:6: expected a JSON object on one line"),
-        ("queries", ["[]", *QUERIES], "x.jsonl:1: expected an object with a non-empty string 'id', found \\[\\]"),
         ("queries", ['{"id": 3, "queries": []}'], "x.jsonl:1: expected an object with a non-empty string 'id'"),
         ("queries", ['{"id": "d0", "queries": "one"}'], "x.jsonl:1: expected 'queries', a list of strings, found 'one'"),
-        ("queries", ['{"id": "d0", "queries": [null]}'], "x.jsonl:1: expected 'queries', a list of strings"),
-        ("queries", WEIGHTS, "x.jsonl:1: expected 'queries', a list of strings, found None"),
         ("weights", ['{"id": "d0", "weights": {"a": -0.5}}'], "x.jsonl:1: the weight of 'a' is -0.5, expected a finite number"),
         ("weights", ['{"id": "d0", "weights": {"a": 1e999}}'], "x.jsonl:1: "),
-        ("weights", ['{"id": "d0", "weights": {"a": true}}'], "x.jsonl:1: the weight of 'a' is True"),
         ("weights", ['{"id": "d0", "weights": ["a"]}'], "x.jsonl:1: expected 'weights', an object with a number"),
     ],
 )
@@ -128,14 +124,9 @@ def test_a_line_that_is_none_is_refused_by_name_and_number(
         list(map(partial(read, made, source, given), range(2)))
 
 
-def test_a_damaged_archive_is_refused(made: LexicalResults, tmp_path: Path) -> None:
-    source = tmp_path / "x.jsonl.gz"
-    source.write_bytes(gzip.compress("\n".join(QUERIES).encode())[:-9])
-    with pytest.raises(DataError, match="the file is damaged"):
-        read(made, source, WrittenQueries(path=str(source)))
-
-
 IDS = pa.array([f"d{i * 7919 % 1000}" for i in range(900)] + ["", "\u6771", "d 1"])
+
+
 NAMES = pa.array(["d7", "", "d999", "nowhere", "d7", "\u6771", "d 1", "d1 ", "d\0"])
 
 

@@ -43,10 +43,3 @@ def test_scores_that_differ_in_the_last_bit_are_not_equal(normalize: str) -> Non
     settings = FusionSettings("f", ["a"], "sum", normalize=normalize)  # type: ignore[arg-type]
     first, second = contributions(settings, np.zeros(2, np.int64), close, np.array([1, 2]))
     assert first - second == pytest.approx(1 if normalize == "min-max" else 2)
-
-
-@pytest.mark.parametrize("normalize", ["none", "min-max", "z-score"])
-def test_a_run_without_rows_contributes_nothing(normalize: str) -> None:
-    nothing = np.empty(0)
-    settings = FusionSettings("f", ["a"], "sum", normalize=normalize)  # type: ignore[arg-type]
-    assert contributions(settings, nothing.astype(np.int64), nothing.astype(np.float32), nothing).shape == (0,)

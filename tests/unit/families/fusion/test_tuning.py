@@ -106,15 +106,6 @@ def test_of_equal_scores_the_weights_nearest_to_equal_ones_win(tuning: Tuning) -
     assert tuning.record()["tuned"]["chosen"] == [0.4, 0.6]
 
 
-def test_the_record_names_what_the_weights_were_found_with(tuning: Tuning) -> None:
-    tuning.fuse()
-    inputs = set(tuning.record()["inputs"])
-    files = {f"runs/{system}/{dataset}.{kind}" for system in "ab" for dataset in ("small", DEV) for kind in ("json", "parquet")}
-    corpora = {f"corpora/{dataset}/{kind}.parquet" for dataset in ("small", DEV) for kind in ("documents", "queries")}
-    assert inputs == files | corpora | {f"corpora/{DEV}/qrels.parquet", f"corpora/{DEV}/corpus.json"}
-    assert set(tuning.record()["seconds"]) == {"search", "tune", "fuse"}
-
-
 def test_queries_that_are_all_evaluated_and_runs_of_others_are_refused(tuning: Tuning, tmp_path: Path) -> None:
     everything = Tuning(tmp_path / "other", {f"t{number}": f"what is q{number}" for number in range(10)})
     with pytest.raises(DataError, match=r"f: each of the 10 queries of small\.dev is evaluated too, .* name another split"):

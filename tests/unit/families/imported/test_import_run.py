@@ -63,13 +63,6 @@ def test_a_run_is_ranked_by_the_rule_without_self_matches_and_queries_that_nobod
     assert made.run("theirs") == EXPECTED
 
 
-def test_the_cut_comes_after_the_self_match_was_dropped(made: RunResults) -> None:
-    read(made, top_k=1)
-    assert made.run("theirs") == [("d2", "d0", 8.0, 1), ("q0", "d1", 2.5, 1)]
-    read(made, top_k=1, drop_self_matches=False)
-    assert made.run("theirs")[0] == ("d2", "d2", 9.0, 1)
-
-
 def test_ranks_that_contradict_the_scores_are_counted_and_said(made: RunResults, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         read(made, "q0 Q0 d1 1 1.5 t\nq0 Q0 d3 2 2.5 t\nd2 Q0 d4 1 3 t\nd2 Q0 d5 2 3 t\n")
@@ -131,3 +124,10 @@ def test_a_run_that_cannot_be_of_this_corpus_is_refused_and_nothing_is_written(m
     with refused(DataError, f"{made.results.parent / 'theirs-small.trec'}{says}"):
         read(made, content)
     assert not Path(made.paths("theirs")["run_path"]).exists()
+
+
+def test_the_cut_comes_after_the_self_match_was_dropped(made: RunResults) -> None:
+    read(made, top_k=1)
+    assert made.run("theirs") == [("d2", "d0", 8.0, 1), ("q0", "d1", 2.5, 1)]
+    read(made, top_k=1, drop_self_matches=False)
+    assert made.run("theirs")[0] == ("d2", "d2", 9.0, 1)

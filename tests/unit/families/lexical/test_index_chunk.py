@@ -6,14 +6,12 @@ import shutil
 from pathlib import Path
 from random import Random
 
-import numpy as np
 import pytest
 
 from beirflow.core.errors import DataError
-from beirflow.core.layout import EXPANSION, EXPANSION_RECORD, RUN, RUN_RECORD
+from beirflow.core.layout import RUN
 from beirflow.families.lexical import LexicalSettings
-from beirflow.families.lexical.index_chunk import frequencies
-from lexical_results import LexicalResults, Row, damage, rows_of
+from lexical_results import LexicalResults, Row, rows_of
 from lucene_reference import Document
 
 WORDS = [*["cats", "running", "u.s.", "café", "the", "東京", "o'neil's", "[UNK]", "a-b"], "x" * 300, *(f"w{i}" for i in range(9))]
@@ -84,41 +82,6 @@ def test_weighted_words_score_as_if_they_were_repeated(tmp_path: Path, scale: st
     by_hand = [(doc_id, "", repeated(added[doc_id])) for doc_id, _, _ in CORPUS]
     assert rows_of(found) == plainly(tmp_path, by_hand)
     assert len(rows_of(found)) > 20
-
-
-def test_frequencies_are_rounded_as_deepct_rounds_them() -> None:
-    weights = np.array([0, 0.000024, 0.000025, 0.01, 0.5, 1, 4])
-    assert frequencies(weights, "sqrt").tolist() == [round(100 * weight**0.5) for weight in weights.tolist()]
-    assert frequencies(weights, "none").tolist() == [round(100 * weight) for weight in weights.tolist()]
-
-
-def test_the_run_says_what_was_added_and_what_it_cost(tmp_path: Path) -> None:
-    settings = LexicalSettings("mine", expansion={"path": str(tmp_path / "given.jsonl")})  # type: ignore[arg-type]
-    made = expanded(tmp_path, settings, queries_of())
-    made.run(settings)
-    record, name = made.record(RUN_RECORD, system="mine"), settings.index.expansion
-    paths = {f"expansions/{name}/small/chunk-{chunk}.{kind}" for chunk in range(3) for kind in ("json", "parquet")}
-    assert paths < set(record["inputs"])
-    records = [made.record(EXPANSION_RECORD, expansion=name, chunk=chunk) for chunk in range(3)]
-    assert record["seconds"]["expand"] == pytest.approx(sum(each["seconds"]["expand"] for each in records))
-    assert record["counts"]["added_queries"] == sum(map(len, queries_of().values()))
-    assert set(record["bytes"]) == {"expand", "index"}
-
-
-def test_an_expansion_that_was_exchanged_is_refused(tmp_path: Path) -> None:
-    settings = LexicalSettings("mine", expansion={"path": str(tmp_path / "given.jsonl")})  # type: ignore[arg-type]
-    made = expanded(tmp_path, settings, queries_of())
-    path = made.path(EXPANSION, expansion=settings.index.expansion, chunk=1)
-    damage(path)
-    with pytest.raises(DataError, match=r"chunk-1.parquet: sha256"):
-        made.index(1, settings.index)
-    record = Path(made.path(EXPANSION_RECORD, expansion=settings.index.expansion, chunk=1))
-    record.write_bytes(Path(made.path(EXPANSION_RECORD, expansion=settings.index.expansion, chunk=0)).read_bytes())
-    with pytest.raises(DataError, match=r"chunk-1.parquet: its record is .*chunk-0.json, which does not name it"):
-        made.search(settings, 1)
-    made.give(settings, queries_of(4), [1])
-    with pytest.raises(DataError, match=r"postings/.*/chunk-1.json: it was made from the expansions/.*/chunk-1\."):
-        made.search(settings, 1)
 
 
 def test_weights_beyond_what_is_counted_exactly_are_refused(tmp_path: Path) -> None:

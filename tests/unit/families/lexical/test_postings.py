@@ -69,23 +69,6 @@ def test_batches_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, bat
     assert equal(indexed(threads=threads), expected)
 
 
-def test_a_word_is_counted_as_often_as_it_stands_there() -> None:
-    found = indexed([""], ["x " * 70_000])
-    assert found.text_counts.tolist() == [70_000]
-    assert found.text_counts.dtype == np.uint32
-
-
-def test_counts_that_leave_no_room_beside_their_keys_are_sorted_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = indexed()
-    monkeypatch.setattr(indexing, "_place_bits", lambda documents: 60)
-    assert equal(indexed(), expected)
-
-
-def test_nulls_are_empty_texts() -> None:
-    arrays = pa.array([None, "a cat"]), pa.array(["dog", None])
-    assert equal(index_texts([arrays]), indexed(["", "a cat"], ["dog", ""]))
-
-
 def test_what_is_written_is_read_and_equal_content_makes_equal_bytes(tmp_path: Path) -> None:
     for name in ("one", "two"):
         steps.write(ChunkPostings, tmp_path / name, (indexed(), "lucene-english"))
@@ -112,16 +95,6 @@ def test_parts_are_whole_terms_and_together_all_postings(
             assert [each.tolist() for each in found.part(number)] == [each[first:last].tolist() for each in columns]
 
 
-@pytest.mark.parametrize("keep", [0, 10, 0.5, 0.99])
-def test_a_file_that_was_cut_is_refused(tmp_path: Path, keep: float) -> None:
-    path = tmp_path / "0.arrow"
-    steps.write(ChunkPostings, path, (indexed(), "lucene-english"))
-    content = path.read_bytes()
-    path.write_bytes(content[: int(keep if keep >= 1 else keep * len(content))])
-    with pytest.raises(DataError, match="rm "):
-        read_all(path, "lucene-english")
-
-
 @pytest.mark.parametrize(
     ("column", "values"), [("rows", [0, 1, 9, 0, 1, 4, 3, 3]), ("rows", [0, 1, 2]), ("frequencies", [1, 1, 1, 1])]
 )
@@ -138,3 +111,15 @@ def test_a_few_terms_are_found_where_all_are_looked_at(wanted: set[str], there: 
     among = pa.array(sorted(there, key=str.encode), pa.large_string())
     with patch.object(statistics, "BISECTED", 0):
         assert statistics.places_in_order(terms, among).tolist() == places_of(terms, among).tolist()
+
+
+def test_a_word_is_counted_as_often_as_it_stands_there() -> None:
+    found = indexed([""], ["x " * 70_000])
+    assert found.text_counts.tolist() == [70_000]
+    assert found.text_counts.dtype == np.uint32
+
+
+def test_counts_that_leave_no_room_beside_their_keys_are_sorted_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = indexed()
+    monkeypatch.setattr(indexing, "_place_bits", lambda documents: 60)
+    assert equal(indexed(), expected)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import lucene_reference
 import steps
 from beirflow.core.errors import DataError
-from beirflow.families.lexical import LexicalSettings, postings, search, statistics
+from beirflow.families.lexical import LexicalSettings, postings, search
 from beirflow.families.lexical.bm25 import FieldStatistics
 from beirflow.families.lexical.indexing import index_texts
 from beirflow.families.lexical.postings import ChunkPostings, open_postings
@@ -161,12 +161,3 @@ def test_chunks_order_blocks_and_threads_change_nothing(monkeypatch: pytest.Monk
     for module, name, value in (*of_blocks, *of_lists):
         monkeypatch.setattr(module, name, value)
         assert searched(corpus, queries, system, k=20, chunk=25, threads=3)[0] == expected
-
-
-def test_statistics_do_not_depend_on_the_chunks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    corpus, tables = random_corpus(60, seed=3), []
-    for chunk, pending in ((1, 10), (7, 1 << 22), (60, 1)):
-        monkeypatch.setattr(statistics, "PENDING_TERMS", pending)
-        _, found = analyzed(corpus, tmp_path, chunk)
-        tables.append((found, (tmp_path / "terms.parquet").read_bytes()))
-    assert tables[0] == tables[1] == tables[2]

@@ -27,8 +27,7 @@ from beirflow.core.layout import (
 from beirflow.core.records import read_json, write_json
 from beirflow.families.lexical import LexicalSettings
 from beirflow.families.lexical.fields import Index
-from beirflow.ranking.ranking import Ties
-from lexical_results import LexicalResults, Row, damage, rows_of
+from lexical_results import LexicalResults, rows_of
 from lucene_reference import Document
 from run_results import ranked
 
@@ -37,7 +36,6 @@ GOLDEN_CORPUS: list[Document] = [(document["_id"], document["title"], document["
 GOLDEN_QUERIES: dict[str, str] = {query["_id"]: query["text"] for query in GOLDEN["queries"]}
 
 FLAT, MULTIFIELD = LexicalSettings("bm25"), LexicalSettings("bm25-multifield", fields=("title", "text"))
-SYSTEMS = [FLAT, MULTIFIELD, LexicalSettings("titles", fields=("title",)), LexicalSettings("mine", 1.2, 0.75, ("text",))]
 
 
 def random_corpus(seed: int = 1, documents: int = 40) -> list[Document]:
@@ -73,18 +71,6 @@ def small(small_once: LexicalResults, tmp_path: Path) -> LexicalResults:
     return small_once.copied(tmp_path)
 
 
-def plainly(
-    corpus: list[Document], queries: dict[str, str], system: LexicalSettings, k: int = 1000, *, drop: bool = True
-) -> list[Row]:
-    """The rows of the run that the slow search gives, which breaks ties as the system does at the cut; ranked as runs are."""
-    fields = lucene_reference.build(corpus, tuple(system.fields), system.k1, system.b)
-    found = {
-        query_id: dict(lucene_reference.search(fields, text, k, query_id if drop else None, system.ties))
-        for query_id, text in queries.items()
-    }
-    return ranked(found)
-
-
 def postings_of(made: LexicalResults) -> list[str]:
     """Postings of every chunk, and their records."""
     return [made.path(pattern, chunk=chunk) for chunk in range(made.chunks) for pattern in (POSTINGS, POSTINGS_RECORD)]
@@ -115,46 +101,8 @@ def test_the_run_is_lucenes_in_every_bit_and_ranked_as_runs_are(
     assert rows_of(made.run(system, drop=False)) == expected
 
 
-@pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.name)
-@pytest.mark.parametrize("ties", ["ascending", "descending"])
-def test_the_run_is_that_of_a_plain_search(small: LexicalResults, system: LexicalSettings, ties: Ties) -> None:
-    system = LexicalSettings(**{**vars(system), "ties": ties})
-    found = rows_of(small.run(system))
-    assert found == plainly(CORPUS, QUERIES_OF_CORPUS, system, small.top_k)
-    assert len({score for *_, score, _ in found}) < len(found)
-    assert small.record(RUN_RECORD, system=system.name)["ties"] == ties
-
-
-@pytest.mark.parametrize("system", [FLAT, MULTIFIELD], ids=lambda system: system.name)
-def test_chunks_order_and_threads_change_no_byte_of_the_run(tmp_path: Path, system: LexicalSettings) -> None:
-    runs = set()
-    for threads, made in enumerate(LexicalResults.shuffled(tmp_path, CORPUS[:14], QUERIES_OF_CORPUS), 1):
-        runs.add(made.index_all(threads=threads).run(system, threads=threads).read_bytes())
-    assert len(runs) == 1
-
-
-def test_postings_say_what_they_were_made_from(small: LexicalResults) -> None:
-    records = [small.record(POSTINGS_RECORD, chunk=chunk) for chunk in range(small.chunks)]
-    for chunk, record in enumerate(records):
-        path, documents = small.path(POSTINGS, chunk=chunk), small.path(DOCUMENTS)
-        assert (record["inputs"], record["outputs"]) == (small.digests(documents), small.digests(path))
-        assert record["path"] == next(iter(record["outputs"])).replace(".arrow", ".json")
-        assert record["made"]["analyzer"] == record["analyzer"] == "lucene-english"
-        assert {"python", "numpy", "pyarrow", "device"} <= set(record["made"])
-        assert record["bytes"] == {"index": Path(path).stat().st_size}
-        assert (record["job"], record["code"]) == ("index_chunk/small", "code of index_chunk")
-        assert list(record["seconds"]) == ["index"]
-        assert 0 < record["seconds"]["index"] < 60
-    assert sum(record["rows"] for record in records) == len(CORPUS)
-
-
-def test_statistics_say_what_they_were_made_from_and_count_empty_texts(small: LexicalResults) -> None:
+def test_statistics_count_empty_texts(small: LexicalResults) -> None:
     record = small.record(STATISTICS_RECORD)
-    assert record["inputs"] == small.digests(small.path(DOCUMENTS), *postings_of(small))
-    table = small.path(STATISTICS)
-    assert record["outputs"] == {"postings/lucene-english/small/statistics.parquet": file_digest(table)}
-    assert record["bytes"] == {"index": Path(table).stat().st_size}
-    assert record["seconds"]["index"] > 0
     blank = [not text.strip() for *_, text in CORPUS]
     neither = [not (title + text).strip() for _, title, text in CORPUS]
     assert record["counts"] == {"documents_without_contents": sum(neither), "documents_without_text": sum(blank)}
@@ -178,8 +126,7 @@ def test_the_run_says_what_it_was_made_from(small: LexicalResults) -> None:
     assert record["bytes"] == {"index": sum(each["bytes"]["index"] for each in made)}
     assert record["seconds"]["index"] == pytest.approx(sum(each["seconds"]["index"] for each in made))
     assert set(record["seconds"]) == {"index", "search", "merge"}
-    own = [row for row in plainly(CORPUS, QUERIES_OF_CORPUS, MULTIFIELD, drop=False) if row[0] == row[1]]
-    assert record["counts"] == {**made[-1]["counts"], "self_matches_dropped": len(own)}
+    assert record["counts"].keys() == {*made[-1]["counts"], "self_matches_dropped"}
     assert record["jobs"] == ["index_chunk/small", "search_index/small", "sum_statistics/small"]
 
 
@@ -223,57 +170,12 @@ def test_a_query_of_stop_words_or_of_unknown_words_has_no_hits_and_counts_0(tmp_
 
 
 @pytest.mark.parametrize("system", [FLAT, MULTIFIELD], ids=lambda system: system.name)
-@pytest.mark.parametrize("texts", [["", "", ""], ["the", "of", " "], ["--", "\u3000", "."]])
+@pytest.mark.parametrize("texts", [["", "", ""], ["the", "--", "\u3000"]])
 def test_a_corpus_without_a_term_is_an_error_that_says_so(tmp_path: Path, texts: list[str], system: LexicalSettings) -> None:
     made = LexicalResults(tmp_path, [(str(i), "", text) for i, text in enumerate(texts)], {"q": "one"}, size=2).index_all()
     said = f"none of the 3 documents has a term in {' and '.join(system.fields)}"
     refused(lambda: made.search(system), tmp_path, said, "nothing can be found", "does the corpus have texts")
     assert not Path(made.path(CANDIDATES, system=system.name, chunk=0)).exists()
-
-
-def test_titles_alone_serve_contents_and_texts_alone_two_fields(tmp_path: Path) -> None:
-    made = LexicalResults(tmp_path, [("a", "one", ""), ("b", "two", " ")], {"q": "one"}).index_all()
-    assert [row[:2] for row in rows_of(made.run(FLAT))] == [("q", "a")]
-    refused(lambda: made.search(MULTIFIELD), tmp_path, "none of the 2 documents has a term in title and text")
-    made = LexicalResults(tmp_path / "texts", [("a", "", "one two"), ("b", "", "two")], {"q": "one two"}).index_all()
-    assert rows_of(made.run(MULTIFIELD)) == rows_of(made.run(FLAT))
-    titles = LexicalSettings("titles", fields=("title",))
-    refused(lambda: made.search(titles), tmp_path, "none of the 2 documents has a term in title")
-
-
-@pytest.mark.parametrize(
-    ("pattern", "chunk"), [(POSTINGS, 1), (POSTINGS_RECORD, 1), (STATISTICS, None), (STATISTICS_RECORD, None), (QUERIES, None)]
-)
-def test_nothing_damaged_is_summed_or_searched(small: LexicalResults, pattern: str, chunk: int | None) -> None:
-    damaged = small.path(pattern, chunk=chunk)
-    damage(damaged)
-    said = re.escape(damaged), "damaged or replaced", f"rm {re.escape(damaged)}"
-    refused(lambda: small.search(FLAT, 1), small.results, *said)
-    if chunk:
-        refused(small.sum, small.results, *said)
-
-
-def test_a_damaged_corpus_is_not_indexed(small: LexicalResults) -> None:
-    damage(small.path(DOCUMENTS))
-    before = Path(small.path(POSTINGS, chunk=0)).read_bytes()
-    refused(lambda: [small.index(chunk) for chunk in range(small.chunks)], small.results, "documents.parquet: .* be read")
-    assert Path(small.path(POSTINGS, chunk=0)).read_bytes() == before
-
-
-def test_postings_and_statistics_of_another_analyzer_are_refused(small: LexicalResults) -> None:
-    small.index(1, postings_of=Index("lucene-hindi"))
-    named = re.escape(small.path(POSTINGS_RECORD, chunk=1))
-    said = (named, "made from the analyzer lucene-hindi, but lucene-english is used here")
-    refused(small.sum, small.results, *said)
-    statistics = re.escape(small.path(STATISTICS_RECORD))
-    refused(lambda: small.search(FLAT, 1), small.results, statistics, "made from the postings/lucene-english/small/chunk-1.arrow")
-    for chunk in range(small.chunks):
-        small.index(chunk, postings_of=Index("lucene-hindi"))
-    small.sum(postings_of=Index("lucene-hindi"))
-    said = (re.escape(small.path(POSTINGS, chunk=0)), "lucene-hindi", "expected .*lucene-english")
-    refused(lambda: small.search(FLAT, 0), small.results, *said)
-    small.index(0)
-    refused(lambda: small.search(FLAT, 0), small.results, statistics, "made from the postings/lucene-english/small/chunk-0.arrow")
 
 
 def test_statistics_that_say_another_analyzer_are_refused(small: LexicalResults) -> None:

@@ -1,7 +1,6 @@
 """Terms are Lucene's: golden ones, and those of the grammar applied without any short cut."""
 
 import json
-import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -57,24 +56,9 @@ def test_a_token_ends_after_255_units_of_utf16() -> None:
     assert list(map(len, tokenize("\U0001d41a" * 300))) == [127, 127, 46]
 
 
-def test_a_token_that_is_cut_is_the_longest_that_fits() -> None:
-    assert tokenize("a" * 254 + ".bc") == ["a" * 254, "bc"]
-
-
 @pytest.mark.parametrize("text", ["_" * 3_000 + "a", "a" * 200_000, "_" * 300, "\u200d" * 3_000 + "a", "a." * 50_000])
 def test_texts_without_spaces_take_no_quadratic_time(text: str) -> None:
     assert sum(map(len, tokenize(text))) <= len(text)
-
-
-def test_a_long_run_of_underscores_takes_no_time() -> None:
-    """A form to be filled in has many; each of them could begin a word."""
-    start = time.process_time()
-    assert tokenize("_" * 50_000) == []
-    assert time.process_time() - start < 5  # some tenths; 17 where a word is looked for at each of them
-
-
-def test_leading_underscores_are_skipped_until_the_token_fits() -> None:
-    assert tokenize("_" * 3_000 + "ab") == ["_" * 254 + "a", "b"]
 
 
 ENDINGS = [
@@ -103,10 +87,3 @@ def test_a_vocabulary_numbers_the_terms_of_each_text(some: list[str], remembered
                 assert sorted(vocabulary.terms[n] for n in terms[numbers == i]) == sorted(lucene_reference.analyze(text))
     finally:
         analyzer.MOST_PIECES = before
-
-
-def test_slices_of_arrays_are_cut() -> None:
-    whole = pa.array(["one", "two three", "", "four"], pa.large_string())
-    pieces = cut(whole[1:3])
-    assert [pieces.distinct[i].as_py() for i in pieces.places] == ["two", "three", *([""] * (len(pieces.places) - 2))]
-    assert pieces.counts.sum() == len(pieces.places)

@@ -13,15 +13,14 @@ from pathlib import Path
 import pytest
 
 from beirflow.core.errors import DeviceError
-from beirflow.run.gpu_lease import jobs_on, lock_folder
-from beirflow.run.gpus import Gpu
+from beirflow.run.gpus import Gpu, jobs_on, lock_folder
 from fake_gpus import UUIDS, install_nvidia_smi
 
 PACKAGE = str(Path(__file__).parents[3] / "src")
 
 JOB = """
 import logging, os, subprocess, sys, time
-from beirflow.run import gpu_lease as device_lease
+from beirflow.run import gpus as device_lease
 from beirflow.run.gpus import list_gpus, visible_gpus
 logging.basicConfig(level=logging.INFO)
 device_lease.ASK_AGAIN_SECONDS = 0.02
@@ -152,26 +151,6 @@ def test_a_killed_job_gives_its_gpu_back_at_once_also_if_a_program_that_it_start
         os.kill(child, signal.SIGKILL)
 
 
-def test_a_run_that_allows_fewer_jobs_or_names_a_gpu_differently_shares_its_locks(machine: Machine) -> None:
-    assert gpu_of(machine.start(2, CUDA_VISIBLE_DEVICES="1")) == 1
-    alone = machine.start(1, CUDA_VISIBLE_DEVICES=UUIDS[1])
-    assert "waiting" in alone.stderr.readline()
-    assert gpu_of(machine.start(2, CUDA_VISIBLE_DEVICES="1")) == 1
-    assert alone.poll() is None
-    assert gpu_of(machine.start(CUDA_VISIBLE_DEVICES="3")) == 3
-    assert gpu_of(machine.start(CUDA_VISIBLE_DEVICES=f"GPU-d,{UUIDS[2]}")) == 2
-    assert "waiting" in machine.start(CUDA_VISIBLE_DEVICES=UUIDS[3]).stderr.readline()
-
-
-def test_the_folder_is_the_same_in_every_login_of_a_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("BEIRFLOW_LOCKS", raising=False)
-    for name in ("TMPDIR", "XDG_RUNTIME_DIR"):
-        monkeypatch.setenv(name, str(tmp_path))
-    folder = Path(f"/tmp/beirflow-{os.getuid()}")  # noqa: S108 (the product checks it)
-    assert lock_folder() == folder
-    assert folder.stat().st_mode & 0o777 == 0o700
-
-
 def test_a_folder_that_is_not_the_users_own_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def refused(folder: Path, says: str) -> None:
         monkeypatch.setenv("BEIRFLOW_LOCKS", str(folder))
@@ -190,3 +169,14 @@ def test_a_folder_that_is_not_the_users_own_is_refused(monkeypatch: pytest.Monke
     if os.getuid() == 0:
         os.chown(folder, 12345, 12345)
     refused(folder if os.getuid() == 0 else Path("/"), r"belongs to user \d+, not to you")
+
+
+def test_a_run_that_allows_fewer_jobs_or_names_a_gpu_differently_shares_its_locks(machine: Machine) -> None:
+    assert gpu_of(machine.start(2, CUDA_VISIBLE_DEVICES="1")) == 1
+    alone = machine.start(1, CUDA_VISIBLE_DEVICES=UUIDS[1])
+    assert "waiting" in alone.stderr.readline()
+    assert gpu_of(machine.start(2, CUDA_VISIBLE_DEVICES="1")) == 1
+    assert alone.poll() is None
+    assert gpu_of(machine.start(CUDA_VISIBLE_DEVICES="3")) == 3
+    assert gpu_of(machine.start(CUDA_VISIBLE_DEVICES=f"GPU-d,{UUIDS[2]}")) == 2
+    assert "waiting" in machine.start(CUDA_VISIBLE_DEVICES=UUIDS[3]).stderr.readline()
