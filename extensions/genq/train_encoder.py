@@ -14,7 +14,7 @@ from beirflow.core.digests import file_digest
 from beirflow.core.errors import ConfigError, ModelError
 from beirflow.core.layout import record_of
 from beirflow.core.records import Job, read_json, write_record
-from beirflow.core.writing import atomic_folder
+from beirflow.core.writing import atomic_path
 from beirflow.data.corpus_files import recorded_digest
 from beirflow.extensions.genq.checkpoint import Checkpoint
 from beirflow.extensions.genq.pairs import Pairs, read_pairs
@@ -81,7 +81,8 @@ def train_encoder(
         }
         checkpoint = Checkpoint(f"{output_path}.pt", made_from | {"precision": trainee.precision})
         train(trainee, texts, pairs.documents, batches, training, checkpoint, job.name)
-        with atomic_folder(output_path) as partial_folder:
+        with atomic_path(output_path) as partial_folder:
+            partial_folder.mkdir()
             _write_model(trainee, folder, model_record["files"], settings.weights, partial_folder)
         made = {"training_precision": trainee.precision, **made_with(trainee.device)}
     outputs = {path: file_digest(path) for path in sorted(Path(output_path).rglob("*")) if path.is_file()}

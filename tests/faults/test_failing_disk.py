@@ -17,7 +17,7 @@ import pytest
 
 from beirflow.core.disks import disk_problem
 from beirflow.core.records import write_json
-from beirflow.core.writing import DigestingWriter, atomic_folder, atomic_path
+from beirflow.core.writing import DigestingWriter, atomic_path
 from beirflow.families.postings.columns import ColumnWriter
 
 SHIM = Path(__file__).parents[1] / "failing_disk.c"
@@ -52,7 +52,8 @@ def write_columns(path: Path) -> None:
 
 
 def write_folder(path: Path) -> None:
-    with atomic_folder(path) as folder:
+    with atomic_path(path) as folder:
+        folder.mkdir()
         (folder / "content").write_bytes(b"x" * 10_000)
 
 

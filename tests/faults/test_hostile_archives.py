@@ -13,7 +13,7 @@ from beir_writer import write_beir, zip_folder
 from beirflow.core.errors import DataError
 from beirflow.data.corpus_reader import read_batches
 from beirflow.data.sources import source as source_module
-from beirflow.data.sources.beir_files import Source, read_judgements, read_queries
+from beirflow.data.sources.beir_files import Source, read_queries
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def archive(folder: Path) -> Path:
 
 
 def documents(path: Path) -> list[dict[str, str]]:
-    batches = [batch.documents.select(["doc_id", "text"]) for batch in read_batches(Source(path), threads=1)]
+    batches = [batch.documents.select(["doc_id", "text"]) for batch in read_batches(Source(path))]
     return [row for batch in batches for row in batch.to_pylist()]
 
 
@@ -88,7 +88,7 @@ from beirflow.data.corpus_reader import read_batches
 from beirflow.core.errors import DataError
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
-    print([len(batch.lines) for batch in read_batches(Source(sys.argv[1]), threads=1)])
+    print([len(batch.lines) for batch in read_batches(Source(sys.argv[1]))])
 except DataError as error:
     print(error)
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10)
@@ -98,7 +98,7 @@ MEGABYTE = 1_000_000
 
 def peak_of_reading(path: Path) -> tuple[str, int]:
     """Read a corpus in a process of its own; gives its output, and the most memory in bytes that it took."""
-    environment = {"PYTHONPATH": str(Path(source_module.__file__).parents[2])}
+    environment = {"PYTHONPATH": str(Path(source_module.__file__).parents[3])}
     done = subprocess.run([sys.executable, "-c", PEAK, str(path)], env=environment, capture_output=True, text=True, check=True)
     said, peak = done.stdout.splitlines()
     return said, int(peak)
@@ -141,13 +141,6 @@ def test_a_line_that_was_made_to_do_harm_is_an_error_with_its_place(folder: Path
         with pytest.raises(DataError, match=re.escape(f"{folder}/{name}:2: ")) as caught:
             read()
         assert len(str(caught.value)) < len(str(folder)) + 400
-
-
-@pytest.mark.parametrize("score", ["nan", "1e3", "٣", "1 ", "9" * 5000])
-def test_a_judgement_that_is_no_plain_integer_is_refused(folder: Path, score: str) -> None:
-    (folder / "qrels/test.tsv").write_text(f"q1\td1\t1\nq1\td2\t{score}\n", encoding="utf-8")
-    with pytest.raises(DataError, match=re.escape(f"{folder}/qrels/test.tsv:2: the score must be an integer")):
-        list(read_judgements(Source(folder), "test"))
 
 
 def test_members_that_overlap_are_refused(archive: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from beir_writer import SCHEMA, write_corpus_record, write_documents
 from beirflow.core.errors import DataError
 from beirflow.core.records import Job, read_json
-from beirflow.data.document_text import join_title_and_text
+from beirflow.data.document_text import joined_text
 from beirflow.extensions.paper.statistics import WordCounter, _scan, count_corpus, read_words, write_words
 
 
@@ -84,7 +84,7 @@ def test_a_corpus_without_words_has_no_counts(tmp_path: Path) -> None:
 def test_documents_with_a_title_alone_are_counted(tmp_path: Path) -> None:
     titles = ["Only a title", "A title", "", " ends in space ", "", "  ", "", "Title"]
     texts = ["", "and a text", "", " \n", " \t", " ", "text alone", "\u3000"]
-    joined = join_title_and_text(pa.array(titles), pa.array(texts))
+    joined = list(map(joined_text, titles, texts))
     (tmp_path / "corpus.json").unlink(missing_ok=True)
     count(tmp_path)
     table = pa.table([[f"d{i}" for i in range(len(titles))], joined, [len(title) for title in titles]], schema=SCHEMA)

@@ -26,7 +26,7 @@ from beirflow.core import kinds, layout
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.patterns import Pattern
-from beirflow.core.records import RECORD_DIGEST, precisions_in, write_json
+from beirflow.core.records import RECORD_DIGEST, made_in, write_json
 from beirflow.data.corpus_files import EXCLUDED_ROWS, FOOTER, footer_digest
 from beirflow.data.prepare import excluded_rows_of
 from beirflow.data.sources.forms import EXCLUDED
@@ -245,7 +245,7 @@ def remaking(kind: type[Kind], chain: Chain, stated: Stated, drawn: Drawn, ids: 
     if ids is not None:
         config["chunk_documents"] = max(1, count)
     records = (chain.records.get(layout.RUN_RECORD(system=system, dataset=dataset)) for system, dataset in chain.runs)
-    made = {precision for record in records if record for precision in precisions_in(record)}
+    made = {precision for record in records if record for precision in made_in(record, "precision")}
     asked = stated.auditor.config["precision"]
     # Stored representations are searched with queries of the same precision only.
     config["precision"] = (

@@ -30,7 +30,7 @@ from beirflow.config.main_measure import cutoff_of, main_measure
 from beirflow.core import layout
 from beirflow.core.errors import BeirflowError, DataError
 from beirflow.core.progress import Progress
-from beirflow.core.records import precisions_in
+from beirflow.core.records import made_in
 from beirflow.evaluation.measures import measure
 from beirflow.evaluation.paired_tests import confidence_interval, randomisation_test
 
@@ -173,7 +173,7 @@ class Sample(Remaking):
     @property
     def _precision(self) -> str:
         """The least precise one of those that made the run; empty where no model did."""
-        made = precisions_in(self.chain.record(layout.RUN_RECORD(system=self.system, dataset=self.drawn.dataset)))
+        made = made_in(self.chain.record(layout.RUN_RECORD(system=self.system, dataset=self.drawn.dataset)), "precision")
         return max(made, key=lambda each: PRECISIONS.index(each) if each in PRECISIONS else len(PRECISIONS), default="")
 
     @property

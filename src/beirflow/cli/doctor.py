@@ -1,6 +1,7 @@
 """``beirflow doctor``: what of this machine may keep a run from working, each with its remedy."""
 
 import sys
+import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -33,7 +34,8 @@ import torch
 from beirflow.run.devices import choose_device, choose_precision
 device = choose_device("auto")
 print(json.dumps({
-    "cuda": torch.cuda.is_available(), "device": device.type, "precision": str(choose_precision("auto", device)),
+    "build": torch.version.cuda and f"CUDA {torch.version.cuda}", "cuda": torch.cuda.is_available(), "device": device.type,
+    "precision": str(choose_precision("auto", device)),
 }))
 """
 """What torch says of this machine, in a process of its own, since torch may start slowly and its driver may hang."""
@@ -73,49 +75,51 @@ def main(options: Namespace) -> int:
 
 def findings(results: Path) -> Iterator[Finding]:
     """Yield what this machine has; whatever may hang is asked at once and waited for until the deadline."""
-    later = _Later()
-    later.start("nvidia-smi", _list_gpus)
-    later.start("torch", _probe_torch)
-    later.start("hub", lambda: _answer(_endpoint()))
-    later.start("BEIR", lambda: _answer(_beir_host()))
+    from huggingface_hub import constants
+
+    answers = _Answers(
+        {
+            "nvidia-smi": _list_gpus,
+            "torch": _probe_torch,
+            "hub": lambda: _status_of(constants.ENDPOINT),
+            "BEIR": lambda: _status_of(_beir_host()),
+        }
+    )
     yield from _of_packages()
-    gpus = later.result("nvidia-smi")
-    yield from _of_gpus(gpus, later.result("torch"))
-    yield from _of_hub(later.result("hub"))
-    yield _of_beir(later.result("BEIR"))
+    yield from _of_gpus(answers.get("nvidia-smi"), answers.get("torch"))
+    yield from _of_hub(answers.get("hub"))
+    todo = "check the network and HTTPS_PROXY, or set data_dir to a folder with the datasets, or mirrors"
+    yield _of_host("datasets of BEIR", _beir_host(), answers.get("BEIR"), todo)
     yield from _of_folder("results folder", results, "set 'results' to a folder on another disk")
-    yield from _of_folder("cache of the hub", _hub_cache(), "set HF_HOME to a folder on another disk")
+    yield from _of_folder("cache of the hub", Path(constants.HF_HUB_CACHE), "set HF_HOME to a folder on another disk")
     yield from _of_machine()
     yield from _of_runs(results)
 
 
-class _Later:
+class _Answers:
     """Answers that other threads wait for, none of which keeps this process from ending."""
 
-    def __init__(self) -> None:
-        import time
-
-        self._clock, self._until = time.monotonic, time.monotonic() + DEADLINE
-        self._threads: dict[str, Any] = {}
-        self._results: dict[str, Any] = {}
-
-    def start(self, name: str, ask: Callable[[], Any]) -> None:
-        """Ask in a thread."""
+    def __init__(self, questions: Mapping[str, Callable[[], Any]]) -> None:
+        from concurrent.futures import Future
         from threading import Thread
 
-        def run() -> None:
-            try:
-                self._results[name] = ask()
-            except Exception as error:  # whatever it is, it is what was found
-                self._results[name] = error
+        self._until = time.monotonic() + DEADLINE
+        self._futures: dict[str, Future[Any]] = {name: Future() for name in questions}
+        for name, question in questions.items():
+            Thread(target=self._answer, args=(name, question), daemon=True).start()
 
-        self._threads[name] = Thread(target=run, daemon=True)
-        self._threads[name].start()
+    def _answer(self, name: str, question: Callable[[], Any]) -> None:
+        try:
+            self._futures[name].set_result(question())
+        except Exception as error:  # whatever it is, it is what was found
+            self._futures[name].set_result(error)
 
-    def result(self, name: str) -> Any:
+    def get(self, name: str) -> Any:
         """Return an answer, the exception in its place, or TimeoutError after the deadline."""
-        self._threads[name].join(max(0.0, self._until - self._clock()))
-        return self._results.get(name, TimeoutError(f"no answer in {DEADLINE:.0f} s"))
+        try:
+            return self._futures[name].result(max(0.0, self._until - time.monotonic()))
+        except TimeoutError:
+            return TimeoutError(f"no answer in {DEADLINE:.0f} s")
 
 
 def _of_packages() -> Iterator[Finding]:
@@ -158,7 +162,7 @@ def _of_extra(extra: str, purpose: str, packages: tuple[str, ...]) -> Iterator[F
     if missing := [name for name, version in versions.items() if not version]:
         yield Finding(WARNING, extra, found, f"{' and '.join(missing)} for {purpose}: {install}")
         return
-    wrong = [*_out_of_range(extra, versions), *_refused(versions)]
+    wrong = list(_out_of_range(extra, versions))
     yield Finding(PROBLEM if wrong else OK, extra, found, "; ".join(wrong))
 
 
@@ -179,18 +183,6 @@ def _out_of_range(extra: str, versions: Mapping[str, str | None]) -> Iterator[st
             yield f"{each.name} {version} is not tested: pip install '{each.name}{each.specifier}'"
 
 
-def _refused(versions: Mapping[str, str | None]) -> Iterator[str]:
-    """Yield why a version of transformers is refused."""
-    from beirflow.core.errors import ModelError
-    from beirflow.models.computing.refused_code import refuse_old_transformers
-
-    try:
-        if version := versions.get("transformers"):
-            refuse_old_transformers(version)
-    except ModelError as error:
-        yield str(error)
-
-
 def _installed(package: str) -> str | None:
     """Return the version of an installed package."""
     from importlib.metadata import PackageNotFoundError, version
@@ -199,17 +191,6 @@ def _installed(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
-
-
-def _cuda_of_torch() -> str | None:
-    """Return the version of CUDA that torch was built for, without importing it; None for a build for CPUs."""
-    import runpy
-    from importlib.util import find_spec
-
-    spec = find_spec("torch")
-    path = Path(spec.origin).with_name("version.py") if spec and spec.origin else None
-    value = runpy.run_path(str(path)).get("cuda") if path and path.is_file() else None
-    return str(value) if value else None
 
 
 def _list_gpus() -> list[tuple[Any, str]]:
@@ -250,36 +231,20 @@ def _of_gpus(gpus: Any, probed: Any) -> Iterator[Finding]:
         yield Finding(OK, "GPUs", "none that nvidia-smi shows, so models run on the CPU")
     for gpu, memory in gpus:
         yield Finding(OK, "GPU", f"{gpu}: {memory.replace(', ', ', driver ') or 'memory not known'}")
-    if not _installed("torch"):
-        return
-    cuda = _cuda_of_torch()
-    build = f"built for CUDA {cuda}" if cuda else "built for CPUs"
     if isinstance(probed, Exception):
         slow = "a busy machine or a slow disk; run this again" if "Timeout" in type(probed).__name__ else ""
         said = f"did not start in {DEADLINE:.0f} s" if slow else str(probed)
         todo = slow or "install torch again: pip install --force-reinstall torch"
-        yield Finding(WARNING if slow else PROBLEM, "torch", f"{build}; {said}", todo)
-        return
-    if gpus and not probed["cuda"]:
-        todo = "update the driver, or install torch for an older CUDA" if cuda else "install torch for CUDA: pip install torch"
-        yield Finding(PROBLEM, "torch", f"{build}; sees no GPU", f"{todo}; or set device: cpu")
-        return
-    precision = str(probed["precision"]).removeprefix("torch.")
-    why = "" if precision == "bfloat16" else f", since this {probed['device']} does not compute in bfloat16"
-    yield Finding(OK, "torch", f"{build}; device {probed['device']}; 'precision: auto' is {precision}{why}")
-
-
-def _endpoint() -> str:
-    """Return the address of the hub."""
-    from huggingface_hub import constants
-
-    return str(constants.ENDPOINT)
-
-
-def _hub_cache() -> Path:
-    from huggingface_hub import constants
-
-    return Path(constants.HF_HUB_CACHE)
+        yield Finding(WARNING if slow else PROBLEM, "torch", f"{_installed('torch')}; {said}", todo)
+    elif probed and gpus and not probed["cuda"]:
+        todo = "update the driver, or install torch for an older CUDA"
+        todo = todo if probed["build"] else "install torch for CUDA: pip install torch"
+        yield Finding(PROBLEM, "torch", f"built for {probed['build'] or 'CPUs'}; sees no GPU", f"{todo}; or set device: cpu")
+    elif probed:
+        precision = str(probed["precision"]).removeprefix("torch.")
+        why = "" if precision == "bfloat16" else f", since this {probed['device']} does not compute in bfloat16"
+        device = f"built for {probed['build'] or 'CPUs'}; device {probed['device']}"
+        yield Finding(OK, "torch", f"{device}; 'precision: auto' is {precision}{why}")
 
 
 def _beir_host() -> str:
@@ -288,19 +253,23 @@ def _beir_host() -> str:
     return load_catalogue().host
 
 
-def _answer(address: str) -> int:
+def _status_of(address: str) -> int:
     """Return the status with which a host answers."""
     import requests
 
     return requests.head(address, timeout=PATIENCE, allow_redirects=False).status_code
 
 
-def _reached(answer: Any) -> tuple[bool, str]:
-    """Return whether a host answered, and its answer in words; of an error, its kind, since its text may hold the address."""
+def _of_host(what: str, address: str, answer: Any, todo: str) -> Finding:
+    """Return whether a host answered; of an error, its kind, since its text may hold the address."""
+    from beirflow.core.addresses import shown
+
     if isinstance(answer, int):
-        return answer < 500, f"answers with status {answer}"
-    kind = str(answer) if isinstance(answer, TimeoutError) else type(answer).__name__
-    return False, f"cannot be reached ({kind})"
+        words = f"answers with status {answer}"
+    else:
+        words = f"cannot be reached ({answer if isinstance(answer, TimeoutError) else type(answer).__name__})"
+    reached = isinstance(answer, int) and answer < 500
+    return Finding(OK if reached else WARNING, what, f"{shown(address)} {words}", "" if reached else todo)
 
 
 def _of_hub(answer: Any) -> Iterator[Finding]:
@@ -309,23 +278,13 @@ def _of_hub(answer: Any) -> Iterator[Finding]:
 
     from beirflow.core.addresses import shown
 
-    where = shown(_endpoint())
-    reached, words = _reached(answer)
     if constants.HF_HUB_OFFLINE:
-        yield Finding(OK, "hub", f"{where}: not used, HF_HUB_OFFLINE is set")
+        yield Finding(OK, "hub", f"{shown(constants.ENDPOINT)}: not used, HF_HUB_OFFLINE is set")
     else:
-        todo = "" if reached else "check HF_ENDPOINT, the network and HTTPS_PROXY; models in folders, packages and the cache work"
-        yield Finding(OK if reached else WARNING, "hub", f"{where} {words}", todo)
+        todo = "check HF_ENDPOINT, the network and HTTPS_PROXY; models in folders, packages and the cache work"
+        yield _of_host("hub", constants.ENDPOINT, answer, todo)
     token = "there" if get_token() else "none, which only models and datasets that are not public need"
     yield Finding(OK, "token of the hub", token)
-
-
-def _of_beir(answer: Any) -> Finding:
-    from beirflow.core.addresses import shown
-
-    reached, words = _reached(answer)
-    todo = "" if reached else "check the network and HTTPS_PROXY, or set data_dir to a folder with the datasets, or mirrors"
-    return Finding(OK if reached else WARNING, "datasets of BEIR", f"{shown(_beir_host())} {words}", todo)
 
 
 def _of_folder(what: str, folder: Path, move: str) -> Iterator[Finding]:

@@ -1,10 +1,12 @@
 """``beirflow init``: write a commented configuration, from answers on a terminal or from options."""
 
 import re
+import shlex
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from functools import partial
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, TypeVar
 
 HELP = "write a commented my.yaml, from questions or from options"
@@ -48,44 +50,34 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def main(options: Namespace) -> int:
     """Ask, or take the options, and write the file. Raises ConfigError, and writes nothing, if something cannot be used."""
+    from beirflow.config.load import load_experiment
     from beirflow.core.errors import ConfigError
+    from beirflow.core.outside_yaml import parse_yaml
 
     path = Path(options.file)
     _check_place(path, force=options.force)
     ask = _Questions(asks=not options.yes and sys.stdin.isatty() and sys.stdout.isatty())
-    corpus = ask.answer(
-        options.corpus,
-        "Your own dataset, a folder or .zip with corpus.jsonl, queries.jsonl and qrels (empty: none)",
-        "",
-        _dataset,
-    )
-    default = "" if corpus else DATASET
-    datasets = ask.answer(
-        options.datasets, "Datasets of BEIR, with commas (beirflow list datasets)", default, _names_of("datasets")
-    )
+    question = "Your own dataset, a folder or .zip with corpus.jsonl, queries.jsonl and qrels (empty: none)"
+    corpus = ask.answer(options.corpus, question, "", _dataset)
+    question = "Datasets of BEIR, with commas (beirflow list datasets)"
+    datasets = ask.answer(options.datasets, question, "" if corpus else DATASET, partial(_names, "datasets"))
     if not datasets and not corpus:
         raise ConfigError("no dataset: name some of the catalogue with --datasets, or one of your own with --corpus")
-    model = ask.answer(
-        options.model,
-        "Your own model, a folder or an id of the hub (empty: none)",
-        "",
-        lambda text: _model(text, options.family, ask),
-    )
-    systems = ask.answer(
-        options.systems, "Systems of the catalogue, with commas (beirflow list systems)", SYSTEM, _names_of("systems")
-    )
-    results = ask.answer(
-        options.results, "Folder of the results", RESULTS if path.stem == "my" else f"{RESULTS}/{path.stem}", _folder
-    )
+    question = "Your own model, a folder or an id of the hub (empty: none)"
+    model = ask.answer(options.model, question, "", lambda text: _model(text, options.family, ask))
+    question = "Systems of the catalogue, with commas (beirflow list systems)"
+    systems = ask.answer(options.systems, question, SYSTEM, partial(_names, "systems"))
+    folder = RESULTS if path.stem == "my" else f"{RESULTS}/{path.stem}"
+    results = ask.answer(options.results, "Folder of the results", folder, _folder)
     text = configuration(path, systems, datasets, model, corpus, results)
-    _check(text)
+    load_experiment(parse_yaml(text))  # what cannot be used is not written
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"{path} cannot be written ({error}); name another file: beirflow init other.yaml") from error
     for line in (*ask.taken, *(each for entry in (corpus, model) if entry for each in entry.assumed)):
         sys.stdout.write(f"Assumed: {line}\n")
-    sys.stdout.write(f"Wrote {path}. Next: beirflow try {_quoted(path)}\n")
+    sys.stdout.write(f"Wrote {path}. Next: beirflow try {shlex.quote(str(path))}\n")
     return 0
 
 
@@ -130,19 +122,14 @@ def _check_place(path: Path, *, force: bool) -> None:
         raise ConfigError(f"{path} is there already and stays as it is; name another file, or replace it: --force")
 
 
-def _names_of(kind: str) -> Callable[[str], list[str]]:
-    """Return a function that reads names of the catalogue, which it checks."""
+def _names(kind: str, text: str) -> list[str]:
+    """Read names of the catalogue, and check them."""
+    from beirflow.config.load import load_experiment
 
-    def read(text: str) -> list[str]:
-        from beirflow.config.load import load_experiment
-
-        names = [name for name in re.split(r"[,\s]+", text.strip("[] ")) if name]
-        usual = {"systems": [SYSTEM], "datasets": [DATASET]}
-        if names:
-            load_experiment(usual | {kind: names if names != ["all"] else "all"})
-        return names
-
-    return read
+    names = [name for name in re.split(r"[,\s]+", text.strip("[] ")) if name]
+    if names:
+        load_experiment({"systems": [SYSTEM], "datasets": [DATASET], kind: names if names != ["all"] else "all"})
+    return names
 
 
 def _folder(text: str) -> str:
@@ -169,51 +156,34 @@ def _dataset(text: str) -> Entry | None:
         raise ConfigError(
             f"{text}: there is no such folder; expected one in BEIR form: corpus.jsonl, queries.jsonl, qrels/test.tsv"
         )
-    known = load_catalogue().known_datasets
-    name = _name(place.stem if is_archive(place) else place.resolve().name, known)
-    entry, assumed = dict[str, Any](path=str(place)), list[str]()
-    forums = sorted(each.parent.name for each in place.glob(f"*/{CORPUS}")) if place.is_dir() else []
-    if is_archive(place):
-        entry |= _split(_splits_in_archive(place))
-    elif forums and not (place / CORPUS).is_file():
-        entry["forums"] = forums
-        assumed.append(f"{name} is one dataset with the forums {', '.join(forums)}, whose scores are averaged")
-        entry |= _split(set.intersection(*(_splits_in(place / forum) for forum in forums)))
-        for forum in forums:
-            required_files(place, forum, entry.get("split", "test"))
-    else:
-        entry |= _split(_splits_in(place))
+    name = _name(place.stem if is_archive(place) else place.resolve().name, load_catalogue().known_datasets)
+    has_forums = not is_archive(place) and not (place / CORPUS).is_file()
+    forums = sorted(each.parent.name for each in place.glob(f"*/{CORPUS}")) if has_forums else []
+    splits = set.intersection(*(_splits_in(place / forum) for forum in forums or [""]))
+    # test need not be said
+    split = next((each for each in ("test", "dev", *sorted(splits)) if each in splits), "test")
+    if not is_archive(place):
         try:
-            required_files(place, None, entry.get("split", "test"))
+            for forum in forums or (None,):
+                required_files(place, forum, split)
         except ConfigError as error:
             todo = "; other forms, such as labelled documents or a hub, are in docs/datasets.md"
             raise ConfigError(f"{error}{todo}") from error
-    if "split" in entry:
-        assumed.append(f"the split {entry['split']} of {name}, which has no qrels/test.tsv")
+    entry = {"path": str(place), **({"forums": forums} if forums else {}), **({"split": split} if split != "test" else {})}
+    assumed = [f"{name} is one dataset with the forums {', '.join(forums)}, whose scores are averaged"] if forums else []
+    assumed += [f"the split {split} of {name}, which has no qrels/test.tsv"] if split != "test" else []
     return Entry(name, entry, tuple(assumed))
 
 
-def _splits_in(folder: Path) -> set[str]:
+def _splits_in(place: Path) -> set[str]:
+    """Return the splits of the dataset in a folder or an archive."""
+    from beirflow.data.sources.archives import is_archive, open_archive
     from beirflow.data.sources.source import qrels_of
 
-    return {path.stem for path in folder.glob(qrels_of("*"))}
-
-
-def _splits_in_archive(path: Path) -> set[str]:
-    from pathlib import PurePosixPath
-
-    from beirflow.data.sources.archives import open_archive
-    from beirflow.data.sources.source import qrels_of
-
-    with open_archive(path) as archive:
-        members = [PurePosixPath(name) for name in archive.namelist()]
-    return {member.stem for member in members if member.match(f"*/{qrels_of('*')}") or member.match(qrels_of("*"))}
-
-
-def _split(splits: set[str]) -> dict[str, str]:
-    """Return the split to evaluate on: test, which need not be said, else dev, else the only one or the first."""
-    chosen = next((each for each in ("test", "dev", *sorted(splits)) if each in splits), "test")
-    return {} if chosen == "test" else {"split": chosen}
+    if not is_archive(place):
+        return {path.stem for path in place.glob(qrels_of("*"))}
+    with open_archive(place) as archive:
+        return {path.stem for path in map(PurePosixPath, archive.namelist()) if path.match(qrels_of("*"))}
 
 
 def _name(text: str, known: Mapping[str, Any] | Sequence[str]) -> str:
@@ -224,7 +194,6 @@ def _name(text: str, known: Mapping[str, Any] | Sequence[str]) -> str:
 
 def _model(text: str, family: str | None, ask: "_Questions") -> Entry | None:
     """Return the entry of a model in a folder, a package or on the hub; None for an empty text."""
-    from beirflow.config.families import FAMILIES
     from beirflow.config.systems import catalogue_systems
     from beirflow.core.errors import ConfigError
     from beirflow.models.model_places import HUB_ID, PACKAGE, absent, local_folder
@@ -234,11 +203,6 @@ def _model(text: str, family: str | None, ask: "_Questions") -> Entry | None:
         return None
     model, _, revision = text.partition("@") if HUB_ID.fullmatch(text.partition("@")[0]) else (text, "", "")
     systems = catalogue_systems()
-    models = {
-        name: system.settings.source
-        for name, system in systems.items()
-        if issubclass(FAMILIES[system.family].settings, ModelSettings)
-    }
     if model in systems:
         return Entry(model, {})
     path = Path(model).expanduser()
@@ -252,7 +216,8 @@ def _model(text: str, family: str | None, ask: "_Questions") -> Entry | None:
         raise ConfigError(f"{text}: {absent(place, example='intfloat/e5-base-v2')}")
     if folder is not None:
         return _of_folder(name, place, folder, family, ask)
-    same = next((each for each, source in models.items() if source == model), None)
+    of_models = {each: system.settings for each, system in systems.items() if isinstance(system.settings, ModelSettings)}
+    same = next((each for each, settings in of_models.items() if settings.source == model), None)
     if same and not revision:
         return Entry(same, {}, (f"{model} is {same} of the catalogue, with its revision and settings",))
     return _of_hub(name, model, revision, family)
@@ -352,14 +317,12 @@ def configuration(
     names = list(dict.fromkeys([*systems, *([model.name] if model else [])]))
     if model and model.entry.get("first") and model.entry["first"] not in names:
         names.insert(0, model.entry["first"])
-    chosen = list(datasets)
-    corpora = [corpus.name] if corpus else []
-    file = _quoted(path)
-    page = str(Path(results, REPORT))
-    own = "" if not (model and model.entry) else f"    {_key(model.name)}: {_flow(model.entry)}\n"
+    chosen = [name for name in ([corpus.name] if corpus else []) + [*datasets] if name != "all"] or "all"
+    file, page = shlex.quote(str(path)), Path(results, REPORT)
+    own = f"    {_flow(model.name)}: {_flow(model.entry)}\n" if model and model.entry else ""
     marks = "".join(f"    # assumed: {each}\n" for each in (model.assumed if model and model.entry else ()))
     first, second = [*names, "my-encoder"][:2]
-    dataset = "" if corpus is None else f"    {_key(corpus.name)}: {_flow(corpus.entry)}\n"
+    dataset = f"    {_flow(corpus.name)}: {_flow(corpus.entry)}\n" if corpus else ""
     return f"""# Written by `beirflow init`. The next commands, from the folder in which it was written:
 #   beirflow try {file}           every system on 24 documents, before hours of work
 #   beirflow estimate {file}      time, downloads and disk space
@@ -374,7 +337,7 @@ baseline: {_flow(names[0])}
 
 # Datasets to evaluate on: names of `beirflow list datasets`, and those below custom.datasets; or all, the fifteen public ones of
 # BEIR. <name>.<split> is another split, such as nfcorpus.dev.
-datasets: {"all" if chosen == ["all"] and not corpora else _flow([*corpora, *(each for each in chosen if each != "all")])}
+datasets: {_flow(chosen)}
 
 # Queries of each dataset for a quick look, such as 50; null: all. Such results have names of their own.
 sample_queries: null
@@ -405,27 +368,9 @@ custom:
 """
 
 
-def _check(text: str) -> None:
-    """Raise ConfigError if a configuration cannot be used, before it is written."""
-    from beirflow.config.load import load_experiment
-    from beirflow.core.outside_yaml import parse_yaml
-
-    load_experiment(parse_yaml(text))
-
-
 def _flow(value: Any) -> str:
     """Return a value as YAML in a line."""
     import yaml
 
     text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, allow_unicode=True, width=10**6)
     return text.removesuffix("\n").removesuffix("\n...")
-
-
-def _key(name: str) -> str:
-    return _flow(name)
-
-
-def _quoted(path: Path) -> str:
-    import shlex
-
-    return shlex.quote(str(path))

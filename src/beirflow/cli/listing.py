@@ -85,12 +85,11 @@ def _systems(experiment: "Experiment") -> Listed:
 
     published, rows = experiment.catalogue.published, list[Row]()
     for name, system in experiment.systems.items():
-        family = experiment.family(name)
-        model = system.settings.source if issubclass(family.settings, ModelSettings) else ""
-        added = family.added(system.settings)
+        settings, added = system.settings, experiment.family(name).added(system.settings)
         more = getattr(added, "model", None)
-        model = f"{model}, texts from {more}" if model and more else model or (f"texts from {more}" if more else "")
-        rows.append({"system": name, "family": system.family, "model": model or None, "published scores": name in published})
+        models = (settings.source if isinstance(settings, ModelSettings) else None, more and f"texts from {more}")
+        model = ", ".join(filter(None, models)) or None
+        rows.append({"system": name, "family": system.family, "model": model, "published scores": name in published})
     return Listed(rows, "In a configuration: systems: [bm25, contriever]. Your own: custom.systems, docs/families.md")
 
 
@@ -190,16 +189,15 @@ def _table(rows: Sequence[Row]) -> list[str]:
     while sum(widths) + 2 * (len(widths) - 1) > widest and max(widths[1:], default=0) > LEAST:
         widths[widths.index(max(widths[1:]), 1)] -= 1
     lines = []
-    for line in cells:
+    for *first, last in cells:
         # A sentence beside a name goes on below; cells of several columns are cut.
-        ends = textwrap.wrap(line[-1], widths[-1]) if len(line) == 2 else [_cut(line[-1], widths[-1])]
-        for number, end in enumerate(ends or [""]):
-            first = line[:-1] if number == 0 else [""] * (len(line) - 1)
+        for end in (textwrap.wrap(last, widths[-1]) or [""]) if len(header) == 2 else [last]:
             parts = [
                 f"{_cut(cell, width):{'>' if key in numbers else '<'}{width}}"
                 for key, cell, width in zip(header, [*first, end], widths, strict=True)
             ]
             lines.append("  ".join(parts).rstrip())
+            first = [""] * len(first)
     return lines
 
 

@@ -2,7 +2,7 @@
 
 import sys
 from argparse import ArgumentParser
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
 MOST_SETTINGS = 3  # most settings of one system, which may differ by dataset, that are shown
 CAREFUL = 2  # exit status where a model cannot be read
-
-Lines = list[str]
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -41,7 +39,7 @@ def print_tokens(config_files: Sequence[str], text: str) -> int:
     return status
 
 
-def _of_system(experiment: "Experiment", name: str, text: str) -> Lines:
+def _of_system(experiment: "Experiment", name: str, text: str) -> list[str]:
     """Return the tokens of a system in lines; they may differ by dataset."""
     system, family = experiment.systems[name], experiment.family(name)
     if (other := experiment.encoder_of(name)) != name:
@@ -50,7 +48,7 @@ def _of_system(experiment: "Experiment", name: str, text: str) -> Lines:
     if read is None:
         first = experiment.first_stages(name)
         return [f"nothing: it reads the runs of {', '.join(first)}" if first else "nothing: its run is imported"]
-    by_settings: list[tuple[Any, Lines]] = []
+    by_settings: list[tuple[Any, list[str]]] = []
     for corpus in (experiment.datasets[each] for each in experiment.chosen_datasets):
         settings = family.for_dataset(system.settings, corpus.whole_row, corpus.whole_name)
         names = next((names for known, names in by_settings if known == settings), None)
@@ -58,7 +56,7 @@ def _of_system(experiment: "Experiment", name: str, text: str) -> Lines:
             by_settings.append((settings, names := []))
         names.append(corpus.name)
     on = {"device": "cpu", **{key: experiment.config[key] for key in ("precision", "token_budget")}}
-    lines: Lines = []
+    lines = list[str]()
     for settings, names in by_settings[:MOST_SETTINGS]:
         lines += [f"on {', '.join(names[:4])}{' …' * (len(names) > 4)}:"] if len(by_settings) > 1 else []
         lines += read(settings, text, on)
@@ -66,7 +64,7 @@ def _of_system(experiment: "Experiment", name: str, text: str) -> Lines:
     return lines + ([f"and in {more} other ways on other datasets"] if more > 0 else [])
 
 
-def _readers() -> "Mapping[type, Callable[[Any, str, Mapping[str, Any]], Lines]]":
+def _readers() -> "Mapping[type, Callable[[Any, str, Mapping[str, Any]], Iterable[str]]]":
     """Return by class of settings the function that reads a text."""
     from beirflow.families.dense.settings import DenseSettings
     from beirflow.families.late_interaction.settings import LateSettings
@@ -83,114 +81,95 @@ def _readers() -> "Mapping[type, Callable[[Any, str, Mapping[str, Any]], Lines]]
     }
 
 
-def _kinds() -> "tuple[Kind, Kind]":
-    return "queries", "documents"
-
-
-def _of_analyzer(settings: Any, text: str, on: Mapping[str, Any]) -> Lines:
-    """Return the terms of BM25."""
+def _of_analyzer(settings: Any, text: str, on: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the terms of BM25."""
     from beirflow.families.postings.analyzer import analyze
 
     terms = analyze(text, settings.analyzer)
-    lines = [_line("query and document", terms, "term", f" of {settings.analyzer}")]
+    yield _line("query and document", terms, "term", f" of {settings.analyzer}")
     if settings.expansion:
-        lines.append("a document has the terms of its added queries, too")
+        yield "a document has the terms of its added queries, too"
     if settings.weights:
-        lines.append("the terms of a document are those that its model weighs")
-    return lines
+        yield "the terms of a document are those that its model weighs"
 
 
-def _of_encoder(settings: Any, text: str, on: Mapping[str, Any]) -> Lines:
-    """Return the tokens of an encoder that gives one vector a text."""
+def _of_encoder(settings: Any, text: str, on: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the tokens of an encoder that gives one vector a text."""
     from beirflow.models.encoders.encoder import TransformersEncoder
     from beirflow.models.encoders.load import load_encoder
 
     if settings.encoder:
-        return [f"not known: {settings.encoder} reads the text itself"]
-    lines = []
-    for kind in _kinds():
+        yield f"not known: {settings.encoder} reads the text itself"
+        return
+    for kind, read in _texts(text, settings.between):
         encoder = load_encoder(settings.encoding, kind, **on)
         if not isinstance(encoder, TransformersEncoder):
-            return [f"not known: {settings.model} reads the text itself"]
-        read = text if kind == "queries" else _document(text, settings.between)
-        prompt = encoder.card.prompts[kind]
-        ids = encoder.tokens_of([read], kind).ids.tolist()
-        tokenizer = getattr(encoder.backbone, "tokenizer", None)
-        lines.append(
-            _line(
-                kind,
-                _names(tokenizer, ids),
-                limit=encoder.max_length,
-                whole=_whole(tokenizer, prompt + read),
-                left_out=encoder.left_out(kind),
-            )
-        )
-    return lines
+            yield f"not known: {settings.model} reads the text itself"
+            return
+        prompt, tokenizer = encoder.card.prompts[kind], getattr(encoder.backbone, "tokenizer", None)
+        names = _names(tokenizer, encoder.tokens_of([read], kind).ids.tolist())
+        whole = _whole(tokenizer, prompt + read)
+        yield _line(kind, names, limit=encoder.max_length, whole=whole, left_out=encoder.left_out(kind))
 
 
-def _of_late_interaction(settings: Any, text: str, on: Mapping[str, Any]) -> Lines:
-    """Return the tokens of a model of late interaction, those without a vector in brackets."""
+def _of_late_interaction(settings: Any, text: str, on: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the tokens of a model of late interaction, those without a vector in brackets."""
     from beirflow.families.late_interaction.encoder import TokenEncoder
     from beirflow.models.model_places import model_folder
 
-    lines = []
-    for kind in _kinds():
+    for kind, read in _texts(text):
         encoder = TokenEncoder(settings, model_folder(settings), kind, **on)
-        read = text if kind == "queries" else _document(text)
-        window = encoder.window_of(read)
-        tokens = _names(encoder.backbone.tokenizer, window.tokens.ids.tolist())
+        window, tokenizer = encoder.window_of(read), encoder.backbone.tokenizer
+        tokens = _names(tokenizer, window.tokens.ids.tolist())
         shown = [token if kept else f"({token})" for token, kept in zip(tokens, window.kept.tolist(), strict=True)]
-        marked = encoder.reading.prompt + read
-        whole = _whole(encoder.backbone.tokenizer, marked) + (encoder.reading.marker is not None)
+        whole = _whole(tokenizer, encoder.reading.prompt + read) + (encoder.reading.marker is not None)
         own = int(window.own[0])
-        lines.append(_line(kind, shown, limit=encoder.max_length, whole=max(whole, own), read=own))
-        if not window.kept.all():
-            lines[-1] += "; in brackets: no vector"
-    return lines
+        line = _line(kind, shown, limit=encoder.max_length, whole=max(whole, own), read=own)
+        yield line if window.kept.all() else f"{line}; in brackets: no vector"
 
 
-def _of_weigher(settings: Any, text: str, on: Mapping[str, Any]) -> Lines:
-    """Return the tokens of a learned sparse system."""
+def _of_weigher(settings: Any, text: str, on: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the tokens of a learned sparse system."""
     from beirflow.families.sparse.layouts import read_parts
     from beirflow.families.sparse.tokens import WITHOUT_SPECIAL_TOKENS
     from beirflow.families.sparse.weigher import Weigher
 
-    parts, lines = read_parts(settings), []
-    for kind in _kinds():
+    parts = read_parts(settings)
+    for kind, read in _texts(text):
         part = parts.of(kind)
         weigher = Weigher(settings.name, part, **on)
-        read = text if kind == "queries" else _document(text)
-        ids = weigher.tokens_of(read).ids.tolist()
+        names = _names(weigher.tokenizer, weigher.tokens_of(read).ids.tolist())
         if part.expansion_length is not None:
-            lines.append(_line(kind, _names(weigher.tokenizer, ids), after=" without those of the added queries"))
-            continue
-        whole = _whole(weigher.tokenizer, part.prefix + read, special=part.kind not in WITHOUT_SPECIAL_TOKENS)
-        lines.append(_line(kind, _names(weigher.tokenizer, ids), limit=weigher.max_length, whole=whole))
-    return lines
+            yield _line(kind, names, after=" without those of the added queries")
+        else:
+            whole = _whole(weigher.tokenizer, part.prefix + read, special=part.kind not in WITHOUT_SPECIAL_TOKENS)
+            yield _line(kind, names, limit=weigher.max_length, whole=whole)
 
 
-def _of_reranker(settings: Any, text: str, on: Mapping[str, Any]) -> Lines:
-    """Return the tokens of a pair of the text with itself; of a reranker that encodes texts apart, those of its encoder."""
+def _of_reranker(settings: Any, text: str, on: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the tokens of a pair of the text with itself; of a reranker that encodes texts apart, those of its encoder."""
     from beirflow.families.rerank.scorers.load import load_scorer
     from beirflow.families.rerank.scorers.pair_scorer import PairScorer
 
     if settings.encoder_settings:
-        return _readers()[type(settings.encoder_settings)](settings.encoder_settings, text, on)
+        yield from _readers()[type(settings.encoder_settings)](settings.encoder_settings, text, on)
+        return
     scorer = load_scorer(settings, **on)
     assert isinstance(scorer, PairScorer)  # noqa: S101 - for the type checker: the others have settings of an encoder
-    ids = scorer.tokens_of((text, _document(text, settings.separator))).ids.ids.tolist()
+    (_, query), (_, document) = _texts(text, settings.separator)
+    ids = scorer.tokens_of((query, document)).ids.ids.tolist()
     # A pair that is as long as the maximum counts as cut, as in the records.
     whole = len(ids) + (len(ids) >= scorer.max_length)
-    return [
-        _line("the text as query with itself as document", _names(scorer.tokenizer, ids), limit=scorer.max_length, whole=whole)
-    ]
+    names = _names(scorer.tokenizer, ids)
+    yield _line("the text as query with itself as document", names, limit=scorer.max_length, whole=whole)
 
 
-def _document(text: str, separator: str | None = None) -> str:
-    """Return the text of a document without a title, as models read it."""
+def _texts(text: str, separator: str | None = None) -> "Iterator[tuple[Kind, str]]":
+    """Yield a text as models read it, as a query, and as a document without a title."""
     from beirflow.data.document_text import document_text
 
-    return document_text("", text, " " if separator is None else separator)
+    yield "queries", text
+    yield "documents", document_text("", text, " " if separator is None else separator)
 
 
 def _names(tokenizer: Any, ids: Sequence[int]) -> list[str]:

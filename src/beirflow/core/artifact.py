@@ -11,6 +11,7 @@ value in the rule's ``params``, or the wildcard, of that name.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, ClassVar
 
@@ -96,19 +97,20 @@ class Made:
         self.content, self.facts = content, facts
 
 
+@dataclass(frozen=True)
 class Step:
     """A function that makes an artifact, and what the runner has to know of it."""
 
-    def __init__(
-        self,
-        function: Callable[..., Made],
-        makes: type[Artifact] | None,
-        stage: str,
-        ancestors: Sequence[Pattern] | None,
-        same: Sequence[str],
-    ) -> None:
-        self.name = function.__name__
-        self.function, self.makes, self.stage, self.ancestors, self.same = function, makes, stage, ancestors, same
+    function: Callable[..., Made]
+    makes: type[Artifact] | None
+    stage: str
+    ancestors: Sequence[Pattern] | None
+    same: Sequence[str]
+
+    @property
+    def name(self) -> str:
+        """Name of the function."""
+        return self.function.__name__
 
     def __call__(self, *arguments: Any, **named: Any) -> Made:
         """Call the function itself."""

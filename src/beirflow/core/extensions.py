@@ -119,10 +119,6 @@ class Extension:
     additions: Mapping[str, Addition] = field(default_factory=dict)  # by rule: collect_costs, describe_systems, write_report
     forms: Mapping[str, Form] = field(default_factory=dict)  # of dense systems, by key
 
-    def folders(self, name: str) -> list[Path]:
-        """Return its folder of a name as a list, empty if it has none."""
-        return [folder] if (folder := self.folder / name).is_dir() else []
-
 
 @cache
 def extensions() -> tuple[Extension, ...]:
@@ -137,7 +133,7 @@ def extensions() -> tuple[Extension, ...]:
 
 def with_extensions(folder: Path) -> list[Path]:
     """Return a folder of the workflow, and those of the same name that extensions have."""
-    return [folder, *(path for extension in extensions() for path in extension.folders(folder.name))]
+    return [folder, *(path for extension in extensions() if (path := extension.folder / folder.name).is_dir())]
 
 
 def forms() -> dict[str, Form]:

@@ -6,7 +6,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from tqdm import tqdm
@@ -18,31 +18,22 @@ LOG_EVERY_SECONDS = 10.0
 DONE_OF_TOTAL = re.compile(rb": ([\d,]+) of ([\d,]+) ")  # in a line of :class:`Progress`
 TAIL_BYTES = 4096  # of a log, in which its last line of progress is looked for
 
-_of_job: list[str] = []  # name of the job that this process runs, if any
+_jobs: list[str | None] = []  # name of the job that this process runs, if any; None while nothing is shown
 
 
 @contextmanager
-def named_job(name: str) -> Iterator[None]:
+def named_job(name: str | None) -> Iterator[None]:
     """Put the name of a job, its rule with its wildcards, into every title while the block runs."""
-    before = _of_job[:]
-    _of_job[:] = [name]
+    _jobs.append(name)
     try:
         yield
     finally:
-        _of_job[:] = before
+        _jobs.pop()
 
 
-_silenced: list[bool] = []  # not empty while nothing is shown
-
-
-@contextmanager
-def silence() -> Iterator[None]:
+def silence() -> AbstractContextManager[None]:
     """Show and log no progress meanwhile: for short work that is measured again and again."""
-    _silenced.append(True)
-    try:
-        yield
-    finally:
-        _silenced.pop()
+    return named_job(None)
 
 
 class Progress:
@@ -54,12 +45,11 @@ class Progress:
 
     def __init__(self, title: str, total: int | None, unit: str, second_unit: str | None = None) -> None:
         # A title that has the name of the job already is not repeated.
-        job = next((each for each in _of_job if each not in title), "")
-        title = f"{job}: {title}" if job else title
+        title = next((f"{job}: {title}" for job in _jobs[-1:] if job and job not in title), title)
         self.title, self.total, self.unit, self.second_unit = title, total, unit, second_unit
         self.done = self.second_done = 0
         self._start = self._logged = time.monotonic()
-        self._shown = not _silenced
+        self._shown = None not in _jobs
         self._bar = tqdm(
             total=total,
             desc=title,

@@ -104,16 +104,10 @@ def totals(records: Iterable[Mapping[str, Any]], key: str) -> dict[str, Any]:
     return dict(total)
 
 
-def assumed_in(record: Mapping[str, Any]) -> list[str]:
-    """Return the assumptions behind a run, sorted, from its record or another that has ``made``."""
-    sentences = record.get("made", {}).get(ASSUMED, [])
-    return [sentences] if isinstance(sentences, str) else sorted(sentences)
-
-
-def precisions_in(record: Mapping[str, Any]) -> list[str]:
-    """Return the precisions in which a run was made, sorted, from its record; none if no model computed."""
-    precision = record.get("made", {}).get("precision", [])
-    return [precision] if isinstance(precision, str) else sorted(precision)
+def made_in(record: Mapping[str, Any], key: str) -> list[str]:
+    """Return the values of a key of ``made``, sorted: several in the record of what was made from several, none without it."""
+    values = record.get("made", {}).get(key, [])
+    return [values] if isinstance(values, str) else sorted(values)
 
 
 def check_inputs(record_path: str | Path, record: Mapping[str, Any], expected: Mapping[str, str], **facts: Any) -> None:

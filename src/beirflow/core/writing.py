@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, BinaryIO
 
 from beirflow.core.disks import written_here
@@ -34,51 +35,48 @@ def own_partial(path: Path) -> Path:
     """
     left = re.compile(rf"{re.escape(PARTIAL + path.stem)}\.[0-9a-f]{{{len(OWN)}}}{re.escape(path.suffix)}")
     with os.scandir(path.parent) as entries:
-        leftovers = [entry for entry in entries if left.fullmatch(entry.name)]
-    for entry in leftovers:
-        if entry.is_dir(follow_symlinks=False):
-            shutil.rmtree(entry, ignore_errors=True)
-        else:
-            Path(entry).unlink(missing_ok=True)
+        leftovers = [entry.path for entry in entries if left.fullmatch(entry.name)]
+    for leftover in leftovers:
+        _remove(Path(leftover))
     return path.with_name(f"{PARTIAL}{path.stem}.{OWN}{path.suffix}")
 
 
 @contextmanager
 def scratch_file(output: str | Path) -> Iterator[BinaryIO]:
-    """Open an empty file on the disk of an output, for what does not fit into memory; it is gone afterwards."""
-    output = Path(output)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    place = own_partial(output.with_suffix(".scratch"))
-    try:
-        with written_here(output), place.open("x+b") as stream:
-            yield stream
-    finally:
-        place.unlink(missing_ok=True)
+    """Open an empty file without a name on the disk of an output, for what does not fit into memory."""
+    folder = Path(output).parent
+    folder.mkdir(parents=True, exist_ok=True)
+    with written_here(output), TemporaryFile(dir=folder) as stream:
+        yield stream
 
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """Give a temporary name in the folder of ``path``, with its suffix, to write to; flush and rename it if the block succeeds.
 
-    Missing parent folders are made. Raises FileNotFoundError if the block wrote nothing, or if another process that makes this
-    file removed it.
+    The block writes a file, or makes a folder. Missing parent folders are made. Raises FileNotFoundError if the block wrote
+    nothing, or if another process that makes this file removed it.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = own_partial(path)
     try:
         with written_here(path):
-            partial.unlink(missing_ok=True)  # perhaps a link that somebody left, which would be written through
+            _remove(partial)  # perhaps a link that somebody left, which would be written through
             yield partial
             if not partial.exists():
                 problem = f"{partial.name} is gone, probably because two jobs write this file at the same time"
                 raise FileNotFoundError(errno.ENOENT, problem, str(path))
-            _flush(partial)
+            # Files before their folder, whose names they are.
+            for each in (*sorted(partial.rglob("*"), reverse=True), partial):
+                _flush(each)
+            if partial.is_dir():
+                _remove(path)
             os.replace(partial, path)
             # The new name is in the folder.
             _flush(path.parent)
     except BaseException:
-        partial.unlink(missing_ok=True)
+        _remove(partial)
         raise
 
 
@@ -86,28 +84,6 @@ def write_text(path: str | Path, text: str) -> None:
     """Write a text in UTF-8."""
     with atomic_path(path) as partial:
         partial.write_text(text, encoding="utf-8")
-
-
-@contextmanager
-def atomic_folder(path: str | Path) -> Iterator[Path]:
-    """Give a temporary empty folder next to ``path``; flush and rename it if the block succeeds."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = own_partial(path)
-    try:
-        with written_here(path):
-            partial.mkdir()
-            yield partial
-            # Files before their folder, whose names they are.
-            for each in sorted(partial.rglob("*"), reverse=True):
-                _flush(each)
-            _flush(partial)
-            shutil.rmtree(path, ignore_errors=True)
-            partial.rename(path)
-            _flush(path.parent)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
 
 
 class DigestingWriter:
@@ -175,3 +151,11 @@ def _flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file, a link or a folder, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

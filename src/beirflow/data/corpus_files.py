@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 from beirflow.core.artifact import Artifact
 from beirflow.core.digests import file_digest
 from beirflow.core.layout import CORPUS, DOCUMENTS, QRELS, QUERIES
-from beirflow.core.records import Job, output_digest, read_json
-from beirflow.core.verified import check_digest, damaged, reading
+from beirflow.core.records import Job, read_json
+from beirflow.core.verified import damaged, reading
 from beirflow.data.document_text import split_title_and_text
 
 FOOTER = "documents_footer_sha256"  # key of ``corpus.json``
@@ -70,7 +70,7 @@ def corpus_record(path: str | Path) -> Path:
 
 def recorded_digest(path: str | Path) -> str:
     """Return the sha256 of a file of a corpus, from ``corpus.json``."""
-    return output_digest(read_json(corpus_record(path)), path)
+    return CorpusFile(path).digest
 
 
 def sources_of(job: Job, source_path: str | Path, model_path: str | Path) -> dict[str, str]:
@@ -87,8 +87,9 @@ def read_table(path: str | Path, columns: Sequence[str] | None = None) -> pa.Tab
 
     Raises DataError if it was changed after it was written.
     """
-    check_digest(path, recorded_digest(path), corpus_record(path))
-    return pq.ParquetFile(path).read(None if columns is None else list(columns))  # read_table would import Arrow's datasets
+    file = CorpusFile(path)
+    file.check()
+    return file.read(columns)
 
 
 def relevant_from(qrels: pa.Table) -> int:

@@ -30,16 +30,12 @@ def title_and_text(marked: str) -> tuple[str, str]:
     return (title, text) if end else ("", title)
 
 
-def join_title_and_text(titles: pa.Array, texts: pa.Array) -> pa.Array:
-    """Join n titles, null or empty where there is none, and texts as systems see them: with a space, or the text alone.
+def joined_text(title: str | None, text: str) -> str:
+    """Join a title, None or empty where there is none, and a text as systems see them: with a space, or the text alone.
 
     This is Contriever's recipe, and the one place where the two are joined.
     """
-    titled = pc.fill_null(pc.not_equal(titles, pa.scalar("", titles.type)), False)
-    if not pc.any(titled).as_py():
-        return texts
-    joined = pc.binary_join_element_wise(titles, texts, pa.scalar(" ", titles.type))
-    return joined if pc.all(titled).as_py() else pc.if_else(titled, joined, texts)
+    return f"{title} {text}" if title else text
 
 
 def as_read(documents: pa.Table, separator: str | None = None) -> pa.Table:
@@ -57,7 +53,7 @@ def as_read(documents: pa.Table, separator: str | None = None) -> pa.Table:
 
 
 def separated(joined: pa.Array, title_bytes: np.ndarray, separator: str) -> pa.Array:
-    """Return n texts of :func:`join_title_and_text` with another separator, which is also written where a title is missing.
+    """Return n texts of :func:`joined_text` with another separator, which is also written where a title is missing.
 
     ``title_bytes``, integers of shape (n,), are the bytes of each that are the title.
     """
@@ -67,7 +63,7 @@ def separated(joined: pa.Array, title_bytes: np.ndarray, separator: str) -> pa.A
 
 
 def split_title_and_text(joined: pa.Array, title_bytes: np.ndarray) -> tuple[pa.Array, pa.Array]:
-    """Undo :func:`join_title_and_text`, but for the separator, which stays before the text.
+    """Undo :func:`joined_text`, but for the separator, which stays before the text.
 
     ``joined`` are n texts, large_string without null, ``title_bytes`` the bytes of each that are the title. Returns n titles,
     empty where there is none, and n texts, each with a space before it where there is a title.

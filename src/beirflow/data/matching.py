@@ -46,9 +46,10 @@ def match_texts(*, documents_path: str, other_path: str, output_path: str) -> No
             atomic_path(output_path) as partial,
             pq.ParquetWriter(partial, SHARED.with_metadata(digests), compression="zstd", write_page_checksum=True) as writer,
         ):
-            index = TextIndex(other, progress)
+            parts = [_text_keys(other, chunk, progress) for chunk in range(len(other.sizes))]
+            known, first = np.unique(np.concatenate(parts), return_index=True)  # the first of equal texts
             for chunk in range(len(documents.sizes)):
-                table = index.places(_text_keys(documents, chunk, progress))
+                table = _places(_text_keys(documents, chunk, progress), known, first, other.sizes)
                 writer.write_table(table, row_group_size=max(1, table.num_rows))
                 matched += int((table["chunk"].to_numpy() >= 0).sum())
                 rows += table.num_rows
@@ -56,37 +57,27 @@ def match_texts(*, documents_path: str, other_path: str, output_path: str) -> No
     logger.info("%s has the texts of %d of the %d documents of %s", other_name, matched, rows, name)
 
 
-class TextIndex:
-    """The texts of a corpus, as sorted digests, and the place of each."""
+def _places(keys: np.ndarray, known: np.ndarray, first: np.ndarray, sizes: list[int]) -> pa.Table:
+    """Return ``chunk`` and ``row``, int32, of n texts by their digests of 16 bytes; both -1 for a text that is not there.
 
-    def __init__(self, file: Documents, progress: Progress) -> None:
-        self._first_rows = np.concatenate([[0], np.cumsum(file.sizes[:-1], dtype=np.int64)])
-        keys = np.concatenate([_text_keys(file, chunk, progress) for chunk in range(len(file.sizes))])
-        # Stable, so that the first of equal texts is found, always the same.
-        self._order = np.argsort(keys, kind="stable")
-        self._keys = keys[self._order]
-
-    def places(self, keys: np.ndarray) -> pa.Table:
-        """Return ``chunk`` and ``row``, int32, of n texts by their digests of 16 bytes; both -1 for a text that is not there."""
-        place = np.searchsorted(self._keys, keys)
-        known = place < len(self._keys)
-        known[known] = self._keys[place[known]] == keys[known]
-        row = self._order[place[known]]
-        chunk = np.searchsorted(self._first_rows, row, side="right") - 1
-        columns = np.full((2, len(keys)), -1, dtype=np.int32)
-        columns[:, known] = chunk, row - self._first_rows[chunk]
-        return pa.Table.from_arrays([pa.array(column) for column in columns], schema=SHARED)
+    ``known`` are the sorted digests of a corpus with chunks of some ``sizes``, and ``first`` the row of each.
+    """
+    columns = np.full((2, len(keys)), -1, dtype=np.int32)
+    place = np.searchsorted(known, keys)
+    found = place < len(known)
+    found[found] = known[place[found]] == keys[found]
+    row, ends = first[place[found]], np.cumsum(sizes)
+    chunk = np.searchsorted(ends, row, side="right")
+    columns[:, found] = chunk, row - (ends - sizes)[chunk]
+    return pa.Table.from_arrays([pa.array(column) for column in columns], schema=SHARED)
 
 
 def _text_keys(file: Documents, chunk: int, progress: Progress) -> np.ndarray:
     """Return the digests of the texts of one row group, as bytes of fixed length, of shape (rows,)."""
-    # Numpy ignores zeros at the end of such bytes, which makes no two digests of one length equal.
-    keys = np.empty(file.sizes[chunk], dtype=f"S{KEY_BYTES}")
-    start = 0
+    digests = list[bytes]()
     for batch in file.batches(chunk, ["text"], BATCH_DOCUMENTS):
         texts = batch["text"].cast(pa.large_binary()).to_numpy(zero_copy_only=False)
-        digests = b"".join(hashlib.blake2b(text, digest_size=KEY_BYTES).digest() for text in texts)
-        keys[start : start + len(texts)] = np.frombuffer(digests, dtype=keys.dtype)
-        start += len(texts)
+        digests.append(b"".join(hashlib.blake2b(text, digest_size=KEY_BYTES).digest() for text in texts))
         progress.advance(len(texts))
-    return keys
+    # Numpy ignores zeros at the end of such bytes, which makes no two digests of one length equal.
+    return np.frombuffer(b"".join(digests), dtype=f"S{KEY_BYTES}")

@@ -43,7 +43,7 @@ from beirflow.data.sources.hub_source import HubSource
 from beirflow.data.sources.json_lines import short
 from beirflow.data.sources.opening import open_source
 from beirflow.data.sources.source import CORPUS, DatasetSource, qrels_of
-from beirflow.data.unreachable import counts_of, relevant_rows, spelled_otherwise, unreachable
+from beirflow.data.unreachable import counts_of, in_corpus, relevant_rows, spelled_otherwise, unreachable
 
 logger = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ def prepare_corpus(
     queries, qrels = read_judged_queries(source, split)
     judged = queries.num_rows
     with _scratch_folder(Path(corpus.documents_path)) as scratch:
-        scan = _scan(source, spill_path(scratch), expected["documents"], threads)
+        scan = _scan(source, spill_path(scratch), expected["documents"])
         _check_documents(source, scan, expected["documents"], expected.get("most"))
         topics = whole_topics(qrels)
         scan, queries, qrels, part = _part_of(settings, scan, queries, qrels, spill_path(scratch))
@@ -124,7 +124,7 @@ def prepare_corpus(
     for table, path in ((queries, corpus.queries_path), (qrels, corpus.qrels_path)):
         with atomic_path(path) as partial:
             pq.write_table(table, partial, compression="zstd")
-    missing = _judged_but_missing(qrels, scan.ids)
+    missing = qrels.filter(pc.invert(in_corpus(qrels["doc_id"], scan.ids)))
     for problem in _unreachable_documents(qrels, missing, lost, excluded, scan.ids, drop_self_matches=policy.drop):
         logger.warning("%s: %s", source.where(qrels_of(split)), problem)
     for difference in differences:
@@ -175,12 +175,12 @@ def _scratch_folder(output: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _scan(source: DatasetSource, spill: Path, expected: int | None, threads: int) -> Scan:
+def _scan(source: DatasetSource, spill: Path, expected: int | None) -> Scan:
     """Read the corpus once; texts go to the spill file, what orders them stays."""
     parts = []
     title = f"prepare {source.where(CORPUS)}"
     with spill.open("wb") as stream, Progress(title, expected, "documents") as progress:
-        for batch in read_batches(source, threads):
+        for batch in read_batches(source):
             stream.write(text_bytes(batch.documents["text"]))
             # All ids together may be longer than the 2 GiB of a string array.
             ids = batch.documents["doc_id"].cast(pa.large_string())
@@ -198,7 +198,7 @@ def _check_documents(source: DatasetSource, scan: Scan, expected: int | None, mo
     where = source.where(CORPUS)
     if len(pc.unique(scan.ids)) < len(scan.ids):
         first_line: dict[str, int] = {}
-        for batch in read_batches(source, threads=1):
+        for batch in read_batches(source):
             for doc_id, line in zip(batch.documents["doc_id"].to_pylist(), batch.lines.tolist(), strict=True):
                 if doc_id in first_line:
                     problem = f"the document id {doc_id!r} is already in line {first_line[doc_id]}"
@@ -238,13 +238,6 @@ def _part_of(
     return scan, queries, qrels, part
 
 
-def _judged_but_missing(qrels: pa.Table, ids: pa.Array) -> pa.Table:
-    """Return the judgements whose document is not in the corpus."""
-    judged = pc.unique(qrels["doc_id"])
-    present = ids.filter(pc.is_in(ids, value_set=judged.cast(ids.type))).cast(judged.type)
-    return qrels.filter(pc.invert(pc.is_in(qrels["doc_id"], value_set=present)))
-
-
 def _check_self_matches(
     source: DatasetSource,
     where: str,
@@ -264,7 +257,7 @@ def _check_self_matches(
     asked = queries.filter(pc.is_in(queries["query_id"], value_set=own.combine_chunks()))
     text_of = dict(zip(asked["query_id"].to_pylist(), map(_plain, asked["text"].to_pylist()), strict=True))
     others: dict[str, str] = {}
-    for batch in read_batches(source, threads=1):
+    for batch in read_batches(source):
         rows = batch.documents.filter(pc.is_in(batch.documents["doc_id"], value_set=own.combine_chunks()))
         for doc_id, text, title_bytes in zip(*(rows[name].to_pylist() for name in DOCUMENTS.names), strict=True):
             title, rest = text.encode()[:title_bytes].decode(), text.encode()[title_bytes:].decode()
@@ -332,8 +325,7 @@ def _counts_of_lists(queries: pa.Table, ids: pa.Array) -> dict[str, int]:
     for column, pairs in ((EXCLUDED, EXCLUDED_PAIRS), (CANDIDATES, CANDIDATE_PAIRS)):
         if column in queries.column_names:
             named = pc.list_flatten(queries[column])
-            known = ids.filter(pc.is_in(ids, value_set=pc.unique(named).cast(ids.type))).cast(named.type)
-            absent = len(named) - (pc.sum(pc.is_in(named, value_set=known)).as_py() or 0)
+            absent = len(named) - (pc.sum(in_corpus(named, ids)).as_py() or 0)
             counts |= {pairs: len(named), f"{pairs.partition('_')[0]}_without_document": absent}
     return counts
 

@@ -83,23 +83,15 @@ def _without_lost_topics(qrels: pa.Table, whole: pa.Table) -> pa.Table:
     """
     if TOPIC not in qrels.column_names:
         return qrels
-    before, after = (_queries_of_topics(each) for each in (whole, qrels))
-    kept = {topic for topic, queries in after.items() if queries == before[topic]}
+    pairs = ({*zip(each[TOPIC].to_pylist(), each["query_id"].to_pylist(), strict=True)} for each in (whole, qrels))
+    before, after = pairs
+    kept = {topic for topic, _ in after} - {topic for topic, _ in before - after} - {None}
     if CHANGED in qrels.column_names:
         kept &= {*qrels.filter(qrels[CHANGED])[TOPIC].to_pylist()}
     if not kept:
         return qrels.drop_columns([name for name in (TOPIC, CHANGED) if name in qrels.column_names])
     topics = [topic if topic in kept else None for topic in qrels[TOPIC].to_pylist()]
     return qrels.set_column(qrels.column_names.index(TOPIC), TOPIC, pa.array(topics, pa.string()))
-
-
-def _queries_of_topics(qrels: pa.Table) -> dict[str, set[str]]:
-    """Return the queries of each topic."""
-    queries: dict[str, set[str]] = {}
-    for query_id, topic in zip(qrels["query_id"].to_pylist(), qrels[TOPIC].to_pylist(), strict=True):
-        if topic is not None:
-            queries.setdefault(topic, set()).add(query_id)
-    return queries
 
 
 def judged_among(queries: pa.Table, qrels: pa.Table, doc_ids: pa.Array) -> tuple[pa.Table, pa.Table]:

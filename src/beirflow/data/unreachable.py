@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Callable, Mapping
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
@@ -11,23 +12,27 @@ from beirflow.core.losses import LEFT_OUT, MISSING, NO_CANDIDATE, OWN_ID, RELEVA
 from beirflow.data.corpus_files import relevant_from
 from beirflow.data.sources.forms import CANDIDATES, EXCLUDED
 
-IDS_AT_ONCE = 1 << 20  # of a corpus that are compared with an id that it lacks
+IDS_AT_ONCE = 1 << 16  # of a corpus that are Python strings at a time
 
-SPELLINGS: Mapping[str, tuple[Callable[[str], str], Callable[[pa.Array], pa.Array]]] = {
-    "white space at its ends": (str.strip, pc.utf8_trim_whitespace),
-    "the form of Unicode": (
-        lambda text: unicodedata.normalize("NFC", text),
-        lambda texts: pc.utf8_normalize(texts, "NFC"),
-    ),
-    "zeros in front": (lambda text: text.lstrip("0"), lambda texts: pc.utf8_ltrim(texts, "0")),
-    "capital letters": (str.lower, pc.utf8_lower),
+SPELLINGS: Mapping[str, Callable[[str], str]] = {
+    "white space at its ends": str.strip,
+    "the form of Unicode": lambda text: unicodedata.normalize("NFC", text),
+    "zeros in front": lambda text: text.lstrip("0"),
+    "capital letters": str.lower,
 }
-"""Differences between ids that are hard to see, with what removes each, from one id and from many."""
+"""Differences between ids that are hard to see, with what removes each."""
 
 
 def relevant_rows(qrels: pa.Table) -> np.ndarray:
     """Return the rows of the judgements of relevant documents, ascending int64."""
     return np.flatnonzero(pc.greater_equal(qrels["score"], relevant_from(qrels)).to_numpy())
+
+
+def in_corpus(named: pa.Array, doc_ids: pa.Array) -> pa.Array:
+    """Test which of n ids that judgements or queries name are those of documents; boolean."""
+    # The many ids of a corpus are looked up in the few that are named.
+    known = doc_ids.filter(pc.is_in(doc_ids, value_set=pc.unique(named).cast(doc_ids.type)))
+    return pc.is_in(named, value_set=known.cast(named.type))
 
 
 def unreachable(qrels: pa.Table, queries: pa.Table, doc_ids: pa.Array) -> dict[str, np.ndarray]:
@@ -39,12 +44,10 @@ def unreachable(qrels: pa.Table, queries: pa.Table, doc_ids: pa.Array) -> dict[s
     rows = relevant_rows(qrels)
     relevant = qrels.take(pa.array(rows))
     named = relevant["doc_id"].combine_chunks()
-    # The many ids of a corpus are looked up in the few that are judged.
-    known = doc_ids.filter(pc.is_in(doc_ids, value_set=pc.unique(named).cast(doc_ids.type))).cast(named.type)
     pairs = list(zip(relevant["query_id"].to_pylist(), named.to_pylist(), strict=True))
     excluded, candidates = (_pairs_of(queries, column, relevant) for column in (EXCLUDED, CANDIDATES))
     tests = {
-        MISSING: pc.invert(pc.is_in(named, value_set=known)).to_numpy(zero_copy_only=False),
+        MISSING: pc.invert(in_corpus(named, doc_ids)).to_numpy(zero_copy_only=False),
         LEFT_OUT: np.array([pair in excluded for pair in pairs], bool),
         NO_CANDIDATE: np.array([CANDIDATES in queries.column_names and pair not in candidates for pair in pairs], bool),
         OWN_ID: np.array([query_id == doc_id for query_id, doc_id in pairs], bool),
@@ -79,17 +82,12 @@ def spelled_otherwise(doc_id: str, doc_ids: pa.Array) -> str:
     """
 
     def plain(text: str) -> str:
-        for one, _ in SPELLINGS.values():
-            text = one(text)
-        return text
+        return reduce(lambda changed, change: change(changed), SPELLINGS.values(), text)
 
     wanted = plain(doc_id)
-    for start in range(0, len(doc_ids), IDS_AT_ONCE):
-        part = texts = doc_ids.slice(start, IDS_AT_ONCE)
-        for _, many in SPELLINGS.values():
-            texts = many(texts)
-        if (place := pc.index(texts, wanted).as_py()) >= 0:
-            other = part[place].as_py()
-            alone = next((name for name, (one, _) in SPELLINGS.items() if one(doc_id) == one(other)), "spelling")
-            return f"the corpus has {other!a}, which differs from {doc_id!a} only in {alone}"
-    return ""
+    parts = (doc_ids.slice(start, IDS_AT_ONCE).to_pylist() for start in range(0, len(doc_ids), IDS_AT_ONCE))
+    other = next((each for part in parts for each in part if plain(each) == wanted), None)
+    if other is None:
+        return ""
+    alone = next((name for name, change in SPELLINGS.items() if change(doc_id) == change(other)), "spelling")
+    return f"the corpus has {other!a}, which differs from {doc_id!a} only in {alone}"

@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from beirflow.core.artifact import Made, step
 from beirflow.core.losses import KINDS, RELEVANT
-from beirflow.core.records import assumed_in, precisions_in, totals
+from beirflow.core.records import ASSUMED, made_in, totals
 from beirflow.data.corpus_files import CANDIDATE_PAIRS, CORPUS_COUNTS, Qrels
 from beirflow.evaluation.measures import measure
 from beirflow.evaluation.scores import RETRIEVED_LIMIT, Means, Scores, retrieved_limit
@@ -36,8 +36,8 @@ def evaluate_run(run: Run, qrels: Qrels, cutoffs: Sequence[int], system: str, da
         split=corpus["split"],
         official_data=corpus["official"],
         measures={name: float(table[name].mean()) for name in table.columns if name != "query_id"},
-        assumed=assumed_in(run.record),
-        precisions=precisions_in(run.record),
+        assumed=made_in(run.record, ASSUMED),
+        precisions=made_in(run.record, "precision"),
     )
 
 

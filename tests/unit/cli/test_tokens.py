@@ -8,7 +8,6 @@ import yaml
 from transformers import AutoTokenizer
 
 from beirflow.cli.tokens import print_tokens
-from beirflow.core.errors import ConfigError
 from beirflow.families.postings.analyzer import analyze
 from tiny_bert import save_tiny_bert
 from tiny_colbert import save_colbert
@@ -134,9 +133,3 @@ def test_settings_that_differ_by_dataset_are_shown_apart(tmp_path: Path, capsys:
     out = capsys.readouterr().out
     assert "on scifact:\n  query, 4 tokens (at most 64): [CLS] w1 w5 [SEP]" in out
     assert "on nfcorpus:\n  query, 4 tokens (at most 64): [CLS] w2 w5 [SEP]" in out
-
-
-def test_a_wrong_configuration_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "my.yaml").write_text("systems: bm2\ndatasets: scifact\n")
-    with pytest.raises(ConfigError, match="did you mean 'bm25'"):
-        print_tokens([str(tmp_path / "my.yaml")], "text")

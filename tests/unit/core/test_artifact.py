@@ -84,14 +84,3 @@ def test_a_record_names_the_inputs_and_those_behind_them_of_some_kinds_or_all(nu
     behind = {"words/a.txt": "0" * 64, "other.txt": "1" * 64}
     kept = behind if ancestors is None else {name: of for name, of in behind.items() if ancestors and name == "words/a.txt"}
     assert add.inputs([numbers]) == {**kept, **numbers.named}
-
-
-def test_a_step_is_called_as_its_function(numbers: Numbers) -> None:
-    @step(Numbers, stage="add", same=("language",))
-    def add(numbers: Numbers, more: str = "3") -> Made:
-        """Add a number."""
-        return Made(f"{numbers.read()} {more}", counts={"more": 1})
-
-    assert (add.name, add.makes, add.stage, add.same) == ("add", Numbers, "add", ("language",))
-    made = add(numbers, more="4")
-    assert (made.content, made.facts) == ("1 2 4", {"counts": {"more": 1}})

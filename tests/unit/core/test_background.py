@@ -34,19 +34,6 @@ def test_items_are_taken_only_when_there_is_room_for_them() -> None:
     assert taken == [0, 1, 2, 3]
 
 
-def test_the_next_result_is_made_while_the_last_is_used() -> None:
-    second_began = threading.Event()
-
-    def work(number: int) -> int:
-        if number == 1:
-            second_began.set()
-        return number
-
-    results = map_ahead(work, range(3))
-    assert next(results) == 0
-    assert second_began.wait(5)
-
-
 def test_an_exception_is_raised_where_its_result_is_due() -> None:
     for results in (map_ahead(lambda divisor: 6 // divisor, [1, 2, 0, 3], threads=3), read_ahead(6 // n for n in (1, 2, 0))):
         assert [next(results), next(results)] == [6, 3]

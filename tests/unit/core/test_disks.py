@@ -51,13 +51,6 @@ def test_a_log_without_room_keeps_no_job_from_its_end(capsys: pytest.CaptureFixt
     assert capsys.readouterr().err == "WARNING: heard on the terminal\n"
 
 
-def test_a_log_that_cannot_be_opened_is_a_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "logs").mkdir()
-    with pytest.raises(SystemExit), surroundings(str(tmp_path / "logs")):
-        pytest.fail("the job ran without its log")
-    assert f"'{tmp_path}/logs'" in capsys.readouterr().err
-
-
 def test_a_file_is_named_only_where_no_other_name_is_known(tmp_path: Path) -> None:
     def fail(error: OSError) -> None:
         with atomic_path(tmp_path / "out"):

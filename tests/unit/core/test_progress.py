@@ -2,7 +2,6 @@
 
 import io
 import logging
-from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,11 +23,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     ("total", "done", "line"),
     [
         (1000, 250, "encode: 250 of 1,000 documents, 25/s, 00:30 left"),
-        (1000, 1, "encode: 1 of 1,000 documents, 0/s, 2:46:30 left"),
         (20_000, 20_000, "encode: 20,000 of 20,000 documents, 2,000/s, 10.0 s"),
         (None, 250, "encode: 250 documents, 25/s, 10.0 s"),
         (1000, 0, "encode: 0 of 1,000 documents, 0/s, 10.0 s"),
-        (0, 0, "encode: 0 of 0 documents, 0/s, 10.0 s"),
     ],
 )
 def test_the_line_says_done_of_total_rate_and_time_left(clock: SimpleNamespace, total: int | None, done: int, line: str) -> None:
@@ -63,14 +60,6 @@ def test_the_log_gets_a_line_now_and_then_and_one_at_the_end(clock: SimpleNamesp
     assert [message.split(",")[0] for message in caplog.messages] == [f"copy: {done} of 10 files" for done in (4, 8, 10)]
 
 
-def test_work_that_is_broken_off_says_how_far_it_came(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "beirflow")
-    with suppress(ValueError), Progress("copy", 10, "files") as progress:
-        progress.advance(3)
-        raise ValueError
-    assert [message.split(",")[0] for message in caplog.messages] == ["copy: 3 of 10 files"]
-
-
 def test_a_terminal_shows_a_bar_unless_silenced(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "beirflow")
     terminal = io.StringIO()
@@ -84,12 +73,6 @@ def test_a_terminal_shows_a_bar_unless_silenced(monkeypatch: pytest.MonkeyPatch,
     assert "encode:  75%" in terminal.getvalue()
     assert "tokens/s" in terminal.getvalue()
     assert len(caplog.messages) == 1
-
-
-def test_a_file_or_pipe_gets_no_bar(capsys: pytest.CaptureFixture[str]) -> None:
-    with Progress("encode", 4, "documents") as progress:
-        progress.advance(4)
-    assert capsys.readouterr().err == ""
 
 
 def test_the_last_line_of_a_log_gives_the_share(tmp_path: Path, clock: SimpleNamespace) -> None:

@@ -1,6 +1,5 @@
 """Places of the same texts in another corpus are those that a comparison of all with all finds."""
 
-import hashlib
 import logging
 import tracemalloc
 from pathlib import Path
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 from beir_writer import Chunks, match_corpora, write_corpus_record, write_documents
 from beirflow.core.digests import file_digest
 from beirflow.data import matching as shared_texts
-from beirflow.data.corpus_files import Documents
 
 
 def match(folder: Path, mine: Chunks, other: Chunks) -> list[list[tuple[int, int]]]:
@@ -39,28 +37,6 @@ CHUNKS = st.lists(st.lists(TEXT, max_size=6), min_size=1, max_size=4)
 @given(mine=CHUNKS, other=CHUNKS)
 def test_every_text_is_found_at_its_first_place(tmp_path_factory: pytest.TempPathFactory, mine: Chunks, other: Chunks) -> None:
     assert match(tmp_path_factory.mktemp("pair"), mine, other) == brute_force(mine, other)
-
-
-@pytest.mark.parametrize("batch", [1, 700, 20_000])
-def test_digests_are_compared_whole_in_any_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
-    monkeypatch.setattr(shared_texts, "BATCH_DOCUMENTS", batch)
-    other = [[f"text {i}" for i in range(start, start + 1000)] for start in (0, 1000)]
-    mine = [[f"text {i}" for i in range(1999, 999, -1)], [f"text {i}" for i in range(1500, 2500)]]
-    digests = [hashlib.blake2b(text.encode(), digest_size=16).digest() for texts in other for text in texts]
-    assert any(digest.endswith(b"\0") for digest in digests)
-    assert any(digest.startswith(b"\0") for digest in digests)
-    found = match(tmp_path, mine, other)
-    assert found[0] == [(1, i - 1000) for i in range(1999, 999, -1)]
-    assert found[1] == [(1, i - 1000) if i < 2000 else (-1, -1) for i in range(1500, 2500)]
-
-
-def test_a_text_is_stood_for_by_128_bits(tmp_path: Path) -> None:
-    path = write_documents(tmp_path / "documents.parquet", [["skipped"], ["", "é"]])
-    write_corpus_record(tmp_path)
-    with Documents(path) as file, shared_texts.Progress("", None, "texts") as progress:
-        keys = shared_texts._text_keys(file, 1, progress)
-    expected = [hashlib.blake2b(text.encode(), digest_size=16).digest() for text in ("", "é")]
-    assert [keys[i : i + 1].tobytes() for i in range(2)] == expected
 
 
 def test_what_was_compared_is_recorded_and_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -74,32 +74,6 @@ def files_in(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
-BY_LENGTH_AND_ID = {"b": "xx1", "é": "xx2", "B": "xx3", "a10": "xx4", "a2": "xx5", "z": "ééééé", "y": {"title": "T", "text": "6"}}
-
-
-@pytest.mark.parametrize(
-    ("documents", "expected"),
-    [
-        (BY_LENGTH_AND_ID, [["z", "B", "a10", "a2", "b", "y", "é"]]),
-        ({f"d{n}": "x" * n for n in range(10)}, [["d9", "d6", "d3", "d0"], ["d8", "d5", "d2"], ["d7", "d4", "d1"]]),
-        ({"d1": "longer", "d2": "short", "d3": "short"}, [["d1"], ["d2", "d3"], [], []]),
-    ],
-)
-def test_documents_are_sorted_by_length_and_then_by_id_in_byte_order_and_dealt_in_turn(
-    tmp_path: Path, documents: Mapping[str, Any], expected: list[list[str]]
-) -> None:
-    prepare(write(tmp_path / "in", documents), tmp_path / "out", chunks=len(expected))
-    assert [[doc_id for doc_id, _ in chunk] for chunk in chunks_in(tmp_path / "out")] == expected
-
-
-def test_documents_with_the_same_text_are_in_the_same_chunk(tmp_path: Path) -> None:
-    documents = {f"d{n:02}": f"text {n % 5}" for n in range(40)}
-    record = prepare(write(tmp_path / "in", documents), tmp_path / "out", chunks=3)
-    found = chunks_in(tmp_path / "out")
-    assert found == dealt(documents, 3)
-    assert sum(len({text for _, text in chunk}) for chunk in found) == record["counts"]["distinct_texts"] == 5
-
-
 @pytest.mark.parametrize(("open_files", "batch"), [(128, 20_000), (128, 100), (7, 3), (1, 1)])
 def test_more_chunks_than_files_may_be_open_take_several_passes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_files: int, batch: int
@@ -113,28 +87,16 @@ def test_more_chunks_than_files_may_be_open_take_several_passes(
     assert chunks_in(tmp_path / "out") == dealt(documents, chunks)
 
 
-@pytest.mark.parametrize(("chunks", "batch"), [(1, 20_000), (1, 7), (3, 500)])
-def test_the_order_of_the_file_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunks: int, batch: int) -> None:
-    monkeypatch.setattr(source_module, "BLOCK_BYTES", batch)
+def test_the_order_of_the_file_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_module, "BLOCK_BYTES", 500)
     letters = random.Random(0)
     rows = [(f"d{n}", "".join(letters.choices("abcdef ", k=7 * n % 1500))) for n in range(150)]
     written = []
     for order, mapped in ((rows, dealing.MAPPED_BYTES), (rows[::-1], 0), (letters.sample(rows, len(rows)), 0)):
         monkeypatch.setattr(dealing, "MAPPED_BYTES", mapped)
         write_beir(tmp_path / "in", dict(order), {"q1": "which?"}, {"q1": {"d1": 1}})
-        record = prepare(tmp_path / "in", tmp_path / "out", chunks=chunks)
-        written.append((digest(tmp_path / "out/documents.parquet"), record["outputs"]))
+        written.append(prepare(tmp_path / "in", tmp_path / "out", chunks=3)["outputs"])
     assert written[0] == written[1] == written[2]
-
-
-def test_the_file_is_the_same_however_many_texts_are_taken_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_beir(tmp_path / "in", {f"d{n}": "x" * n for n in range(2500)}, {"q1": "which?"}, {"q1": {"d1": 1}})
-    digests = set()
-    for rows in (1 << 10, dealing.TAKEN_ROWS):
-        monkeypatch.setattr(dealing, "TAKEN_ROWS", rows)
-        prepare(tmp_path / "in", tmp_path / "out")
-        digests.add(digest(tmp_path / "out/documents.parquet"))
-    assert len(digests) == 1
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
@@ -202,13 +164,9 @@ def test_the_record_counts_what_was_read_and_names_its_digests(tmp_path: Path, c
 @pytest.mark.parametrize(
     ("files", "queries", "official", "says"),
     [
-        ({}, None, None, []),
         ({}, 1, None, []),
-        ({"corpus.jsonl": True, "qrels/test.tsv": True}, None, True, []),
         ({"corpus.jsonl": True, "qrels/dev.tsv": False}, 1, True, []),
         ({"corpus.jsonl": True, "queries.jsonl": False}, 1, False, ["queries.jsonl: sha256 "]),
-        ({"corpus.jsonl": True}, 2, False, ["1 judged queries, expected 2"]),
-        ({}, 2, False, ["1 judged queries, expected 2"]),
         ({"qrels/test.tsv": False}, 2, False, ["qrels/test.tsv: sha256 ", "1 judged queries, expected 2"]),
     ],
 )
@@ -223,16 +181,6 @@ def test_data_is_official_if_the_catalogue_knows_it_and_all_that_was_read_agrees
     for warning, said in zip(warnings, says, strict=True):
         assert warning.startswith("this is not the official data, so no published score is comparable: ")
         assert said in warning
-
-
-def test_an_archive_gives_the_same_files_as_its_folder(tmp_path: Path) -> None:
-    for name in ("gaming", "wordpress"):
-        write(tmp_path / "forums" / name, {f"{name}{n}": "x" * n for n in range(1, 9)})
-    zip_folder(tmp_path / "forums", tmp_path / "forums.zip")
-    for forum in ("gaming", "wordpress"):
-        folder, archive = (prepare(tmp_path / name, tmp_path / f"out-{name}", 2, forum) for name in ("forums", "forums.zip"))
-        assert folder == archive
-        assert chunks_in(tmp_path / "out-forums.zip")[0][0][0] == f"{forum}8"
 
 
 def damage(folder: Path, name: str, content: bytes | None) -> Path:
@@ -289,24 +237,14 @@ def test_what_a_killed_job_leaves_behind_does_not_matter(tmp_path: Path) -> None
     assert files_in(out) == OUTPUTS
 
 
-def test_the_record_of_a_sample_says_so_and_claims_no_official_data(tmp_path: Path) -> None:
-    judged = {f"q{number}": {"d": 1} for number in range(4)}
-    source = write_beir(tmp_path / "in", {"d": "one", "e": "two"}, dict.fromkeys(judged, "which?"), judged)
-    official = prepare(source, tmp_path / "whole")["source_sha256"]
-    part = {"part_of": "in", "sample": {"queries": 3, "seed": 1}}
-    record = prepare(source, tmp_path / "part", queries=4, files=official, more=part)
-    assert record["sample"] == {"queries": 3, "seed": 1, "of": 4}
-    assert (record["part_of"], record["official"]) == ("in", False)
-    assert (record["counts"]["queries"], record["counts"]["judgements"]) == (3, 3)
-    assert prepare(source, tmp_path / "all", queries=4, files=official)["official"] is True
-
-
 def test_a_sample_of_documents_is_a_corpus_of_its_own(tmp_path: Path) -> None:
     texts = {f"d{number}": f"text {number // 3}" * (number % 4 + 1) for number in range(60)}  # some are equal
     judged = {f"q{number}": {f"d{number}": 1, f"d{number + 20}": 1} for number in range(40)}
     source = write_beir(tmp_path / "in", texts, dict.fromkeys(judged, "which?"), judged)
     samples = {"document_sample": {"documents": 20, "seed": 1}, "sample": {"queries": 5, "seed": 2}}
-    record = prepare(source, tmp_path / "out", chunks=3, documents=60, more={"part_of": "in", **samples})
+    official = prepare(source, tmp_path / "whole")["source_sha256"]
+    record = prepare(source, tmp_path / "out", chunks=3, documents=60, files=official, more={"part_of": "in", **samples})
+    assert (record["part_of"], record["official"]) == ("in", False)
     found = [row for chunk in chunks_in(tmp_path / "out") for row in chunk]
     rows = drawn(texts, wanted=20, seed=1).tolist()
     assert dict(found) == {doc_id: text for number, (doc_id, text) in enumerate(texts.items()) if number in rows}
@@ -321,7 +259,7 @@ def test_a_sample_of_documents_is_a_corpus_of_its_own(tmp_path: Path) -> None:
 
 
 DOCUMENTS = {"1": "cats purr", "2": "dogs bark", "3": {"title": "Fish", "text": "swim"}, "q4": "the fourth query"}
-STATED, BY_CATALOGUE = SelfMatches(stated_by="configuration"), SelfMatches(stated_by="catalogue")
+STATED = SelfMatches(stated_by="configuration")
 
 
 def warned(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -355,6 +293,10 @@ def test_relevant_documents_with_the_number_of_their_query_are_dropped_only_wher
     assert not warned(caplog)
     # Which of them is chosen changes no file, and so encodes nothing again.
     assert kept == record
+    known = SelfMatches(stated_by="catalogue")  # which counts for the data that it knows
+    assert prepare(folder, tmp_path / "out", self_matches=known, queries=3)["counts"]["relevant_self_match"] == 2
+    with pytest.raises(DataError, match=r"under custom\.datasets for a dataset with a name of its own"):
+        prepare(folder, tmp_path / "others", self_matches=known, queries=4)
 
 
 @pytest.mark.parametrize("spelled", ["Fish swim", "swim", " FISH ", "fish\n swim"])
@@ -362,21 +304,6 @@ def test_a_query_that_is_a_document_needs_no_statement(tmp_path: Path, caplog: p
     folder = write_beir(tmp_path / "in", DOCUMENTS, {"3": spelled, "q4": "The fourth query"}, {"3": {"3": 1}, "q4": {"1": 1}})
     assert prepare(folder, tmp_path / "out")["counts"]["relevant_self_match"] == 1
     assert "1 of 2 relevant documents are dropped as self matches" in warned(caplog)[0]
-
-
-def test_what_the_catalogue_states_counts_for_the_data_that_it_knows(tmp_path: Path) -> None:
-    folder = numbered_alike(tmp_path / "in")
-    assert prepare(folder, tmp_path / "out", self_matches=BY_CATALOGUE, queries=3)["counts"]["relevant_self_match"] == 2
-    with pytest.raises(DataError, match=r"under custom\.datasets for a dataset with a name of its own"):
-        prepare(folder, tmp_path / "others", self_matches=BY_CATALOGUE, queries=4)
-
-
-def test_self_matches_that_are_not_relevant_are_dropped_in_silence(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    queries = {"1": "cats purr", "2": "numbered alike", "3": "another"}
-    folder = write_beir(tmp_path / "in", DOCUMENTS, queries, {"1": {"2": 1}, "2": {"2": 0, "1": 1}, "3": {"q4": 1}})
-    counts = prepare(folder, tmp_path / "out")["counts"]
-    assert not warned(caplog)
-    assert not [name for name in counts if name.startswith("relevant")]
 
 
 def test_relevant_documents_that_a_query_excludes_or_does_not_rank_are_named(
@@ -456,9 +383,3 @@ def test_topics_that_a_sample_of_documents_breaks_are_left_out_or_refused(
     assert pq.read_table(tmp_path / "none/qrels.parquet").column_names == ["query_id", "doc_id", "score"]
     with pytest.raises(DataError, match=r"none of the 2 topics is whole in this sample, so p-MRR@10, the main measure"):
         prepare(folder, tmp_path / "refused", **sample, topic_measure="p-MRR@10")
-
-
-def test_a_sample_that_topics_do_not_add_up_to_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    folder = write_beir(tmp_path / "in", DOCUMENTS, FOLLOWIR, {query: {"1": 1, "2": 1} for query in FOLLOWIR})
-    assert prepare(folder, tmp_path / "out", more={"sample": {"queries": 3, "seed": 0}})["counts"]["queries"] == 2
-    assert "the sample has 2 queries, not 3, since the queries of a topic belong together" in warned(caplog)[0]

@@ -2,13 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from itertools import pairwise
 
 import pyarrow as pa
 import pytest
 
 from beirflow.core.errors import DataError
-from beirflow.data.sampling import drawn, judged_among, sampled_queries
+from beirflow.data.sampling import judged_among, sampled_queries
 
 QUERIES = pa.table({"query_id": ["p", "q", "r"], "text": pa.array(["a", "b", "c"], pa.large_string())})
 QRELS = pa.table({"query_id": ["p", "p", "q", "r"], "doc_id": ["1", "2", "3", "2"], "score": pa.array([1, 0, 1, 2], pa.int32())})
@@ -27,16 +26,6 @@ def test_a_sample_depends_on_ids_and_seed_alone_and_smaller_ones_are_in_larger_o
     assert set(other["query_id"].to_pylist()) != set(five["query_id"].to_pylist())
     assert judged.num_rows == 10
     assert sampled_queries(queries, qrels, wanted=50, seed=0)[0].equals(queries)
-
-
-def test_what_is_drawn_is_of_the_smallest_digests_whatever_the_order() -> None:
-    ids = [f"d{number}" for number in range(1000)]
-    rows = drawn(ids, wanted=100, seed=3)
-    assert {ids[row] for row in rows} == {ids[::-1][row] for row in drawn(ids[::-1], wanted=100, seed=3)}
-    assert rows.tolist() == sorted(set(rows.tolist()))
-    assert set(drawn(ids, wanted=10, seed=3)) < set(rows)
-    assert 350 < rows.mean() < 650
-    assert drawn(ids, wanted=2000, seed=3).tolist() == list(range(1000))
 
 
 def test_judgements_of_other_documents_are_left_out_and_so_are_queries_without_any() -> None:
@@ -82,16 +71,6 @@ def test_a_sample_has_as_many_queries_as_whole_topics_and_single_queries_add_up_
     assert judged["query_id"].to_pylist() == taken["query_id"].to_pylist()
     # Without any topic, nothing says what to compare.
     assert ("topic_id" in judged.column_names) == bool(left.keys() & topics.keys())
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_smaller_samples_of_topics_of_one_size_are_in_larger_ones(seed: int) -> None:
-    queries, qrels = with_topics(dict.fromkeys("abcdefgh", 3), 0)
-    samples = [
-        {*sampled_queries(queries, qrels, wanted=wanted, seed=seed)[0]["query_id"].to_pylist()} for wanted in (3, 7, 12, 20)
-    ]
-    assert [len(sample) for sample in samples] == [3, 6, 12, 18]
-    assert all(smaller < larger for smaller, larger in pairwise(samples))
 
 
 CHANGED = [

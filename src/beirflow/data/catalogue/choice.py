@@ -14,9 +14,13 @@ from beirflow.data.catalogue.catalogue import COMMERCIAL, KINDS, Catalogue
 from beirflow.data.catalogue.dataset import Dataset
 from beirflow.data.catalogue.schema import Problems, nearest
 
-SAMPLE = re.compile(r"(?P<whole>.+)\.sample-(?P<count>[1-9]\d*)(?:-seed-(?P<seed>[1-9]\d*))?")  # name of a sample of queries
-DOCUMENTS = re.compile(SAMPLE.pattern.replace("sample", "documents"))  # name of a sample of documents
-SELF_MATCHES = re.compile(r"(?P<whole>.+)\.self-matches-(?P<how>kept|dropped)")  # name of another treatment of these
+PART = re.compile(
+    r"(?P<whole>.+?)(\.self-matches-(?P<how>kept|dropped))?"
+    r"(\.documents-(?P<sample_documents>[1-9]\d*)(-seed-(?P<documents_seed>[1-9]\d*))?)?"
+    r"(\.sample-(?P<sample_queries>[1-9]\d*)(-seed-(?P<sample_seed>[1-9]\d*))?)?"
+)
+"""Name of a dataset, of another treatment of self matches in it, of a sample of its documents, or of its queries."""
+
 OF_THE_PAPER = "dbpedia-entity"  # the corpus that the paper's efficiency was measured on a part of
 
 Rows = Mapping[str, tuple[Dataset, ...]]
@@ -30,21 +34,14 @@ def corpora_named(name: str, rows: Rows) -> tuple[Dataset, ...] | None:
     """
     if name in rows:
         return rows[name]
-    changes: dict[str, Any] = {}
-    whole = name
-    if sample := SAMPLE.fullmatch(whole):
-        whole = sample["whole"]
-        changes |= {"sample_queries": int(sample["count"]), "sample_seed": int(sample["seed"] or 0)}
-    if sample := DOCUMENTS.fullmatch(whole):
-        whole = sample["whole"]
-        changes |= {"sample_documents": int(sample["count"]), "documents_seed": int(sample["seed"] or 0)}
-    drops = None
-    if other := SELF_MATCHES.fullmatch(whole):
-        whole, drops = other["whole"], other["how"] == "dropped"
-        changes["drop_self_matches"] = drops
-    corpora = _split_named(whole, rows)
+    if not (part := PART.fullmatch(name)):
+        return None
+    changes: dict[str, Any] = {"drop_self_matches": part["how"] == "dropped"} if part["how"] else {}
+    for count, seed in (("sample_queries", "sample_seed"), ("sample_documents", "documents_seed")):
+        changes |= {count: int(part[count]), seed: int(part[seed] or 0)} if part[count] else {}
+    corpora = _split_named(part["whole"], rows)
     # The usual treatment has the plain name, so that no corpus has two.
-    if corpora and drops is corpora[0].drop_self_matches:
+    if corpora and changes.get("drop_self_matches") is corpora[0].drop_self_matches:
         return None
     return tuple(_part(corpus, name, **changes) for corpus in corpora) if corpora and changes else corpora
 
@@ -102,7 +99,7 @@ def chosen_names(config: Mapping[str, Any], catalogue: Catalogue, problems: Prob
         return names
     seeds = seeds if isinstance(seeds, list) else [seeds]
     endings = [f".sample-{queries}" + (f"-seed-{seed}" if seed else "") for seed in seeds]
-    return [each for name in names for each in ([name] if SAMPLE.fullmatch(name) else [name + ending for ending in endings])]
+    return [each for name in names for each in ([name] if ".sample-" in name else [name + ending for ending in endings])]
 
 
 def _in_common(wanted: Mapping[str, Any], catalogue: Catalogue, problems: Problems) -> list[str]:
@@ -165,9 +162,8 @@ def check_own_names(rows: Rows, catalogue: Catalogue, problems: Problems) -> Non
                 problems.add(f"custom.datasets.{row}", name, "another dataset or forum has this name; choose another")
             taken.add(name)
     for name in rows:
-        if any(part.fullmatch(name) for part in (SAMPLE, DOCUMENTS, SELF_MATCHES)) or (
-            name not in known and corpora_named(name, known)
-        ):
+        part = PART.fullmatch(name)
+        if (part and part["whole"] != name) or (name not in known and corpora_named(name, known)):
             problems.add(
                 f"custom.datasets.{name}", name, "this is the name of a split or a sample of another dataset; choose another"
             )

@@ -95,7 +95,7 @@ class Source(DatasetSource):
         """Yield a file in blocks; its sha256 is in ``digests`` once the last block has been read."""
         digest = hashlib.sha256()
         with self.open(name) as stream:
-            yield from read_blocks(stream, self.where(name), digest)
+            yield from read_blocks(stream, self.where(name), digest.update)
         self.digests[name] = digest.hexdigest()
 
 

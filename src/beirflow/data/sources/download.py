@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import shlex
 import time
 from collections.abc import Sequence
@@ -20,25 +21,23 @@ from beirflow.core.progress import Progress
 logger = logging.getLogger(__name__)
 
 BLOCK_BYTES = 1 << 20
+ATTEMPTS = 6  # at each address that bring nothing, when the connection breaks or the server is busy
+FIRST_PAUSE = 1.0  # seconds before the second of them; then twice as long each time
 TIMEOUT_SECONDS = (10, 60)
 TEMPORARY = {408, 425, 429, 500, 502, 503, 504}
-NOT_SATISFIABLE = 416
 
 
 class _GiveUpError(Exception):
     """This URL will not serve the file, so the next one is tried."""
 
 
-def download_dataset(
-    *, urls: Sequence[str], md5: str, size: int, output_path: str, attempts: int = 6, first_pause: float = 1.0
-) -> None:
+def download_dataset(*, urls: Sequence[str], md5: str, size: int, output_path: str) -> None:
     """Fetch an archive from the first of some addresses that serves it, unless it is there already.
 
     What has arrived is kept in ``<output_path>.part`` until the digest is right, so that the next attempt, or the next run, asks
     for the rest only. No more is kept than the archive has bytes. A complete file in that place, which users may put there, needs
-    no network; ``output_path`` is no such place, because Snakemake removes the output of a failed job. ``attempts`` at each
-    address may bring nothing, when the connection breaks or the server is busy, after ``first_pause`` seconds and then twice as
-    long each time. Raises DownloadError if no address serves the archive, or what they serve has another digest.
+    no network; ``output_path`` is no such place, because Snakemake removes the output of a failed job. Raises DownloadError if no
+    address serves the archive, or what they serve has another digest.
     """
     output = Path(output_path)
     if output.is_file() and file_digest(output, "md5") == md5:
@@ -57,7 +56,7 @@ def download_dataset(
         keep_secrets_of(url)
         place = shown(url)
         try:
-            _Download(url, part, md5, size, attempts, first_pause).fetch()
+            _Download(url, part, md5, size).fetch()
         except _GiveUpError as error:
             failures.append(f"{place}: {without_credentials(str(error))}")
             logger.warning("%s", failures[-1])
@@ -82,12 +81,10 @@ class _Download:
     part: Path
     md5: str
     size: int
-    attempts: int
-    first_pause: float
 
     def fetch(self) -> None:
         """Complete the partial file and check it; start over once if what was there before was not the beginning of this file."""
-        resumed = self._drop_if_longer() > 0
+        resumed = self._bytes_here() > 0
         self._fetch_with_retries()
         md5 = file_digest(self.part, "md5")
         if md5 == self.md5:
@@ -98,43 +95,41 @@ class _Download:
         logger.warning("%s: the partial download was not part of this file; starting over", self.part)
         self.fetch()
 
-    def _drop_if_longer(self) -> int:
-        """Return the number of bytes that are here already, none of them if they are more than there can be."""
+    def _bytes_here(self) -> int:
+        """Return the number of bytes that are here already; remove them if they are more than there can be."""
         have = self.part.stat().st_size if self.part.exists() else 0
-        if have <= self.size:
-            return have
-        logger.warning("%s has %s bytes, the archive %s; it was removed", self.part, f"{have:,}", f"{self.size:,}")
-        self.part.unlink()
-        return 0
+        if have > self.size:
+            logger.warning("%s has %s bytes, the archive %s; it was removed", self.part, f"{have:,}", f"{self.size:,}")
+            self.part.unlink()
+        return have if have <= self.size else 0
 
     def _fetch_with_retries(self) -> None:
         """Complete the partial file, trying again after temporary failures, with longer and longer pauses while nothing comes."""
-        most, failed = self._drop_if_longer(), 0
+        most, failed = self._bytes_here(), 0
         while True:
             try:
-                self._fetch()
-                return
+                return self._fetch()
             except (requests.ConnectionError, requests.Timeout, urllib3.exceptions.HTTPError) as error:
-                have = self._drop_if_longer()
+                have = self._bytes_here()
                 failed = 1 if have > most else failed + 1
                 most = max(have, most)
-                if failed >= self.attempts:
+                if failed >= ATTEMPTS:
                     raise _GiveUpError(f"{failed} attempts failed, the last: {error}") from error
-                pause = self.first_pause * 2 ** (failed - 1)
+                pause = FIRST_PAUSE * 2 ** (failed - 1)
                 problem = f"{shown(self.url)}: {without_credentials(str(error))}"
-                logger.warning("%s; attempt %d of %d in %.0f s", problem, failed + 1, self.attempts, pause)
+                logger.warning("%s; attempt %d of %d in %.0f s", problem, failed + 1, ATTEMPTS, pause)
                 time.sleep(pause)
             except (requests.RequestException, ValueError) as error:  # requests lets some addresses of redirects through
                 raise _GiveUpError(f"this address cannot be used: {error}") from error
 
     def _fetch(self) -> None:
         """Ask for what is missing of the partial file and append it."""
-        have = self._drop_if_longer()
+        have = self._bytes_here()
         # Without compression on the way, in which ranges would count other bytes.
-        headers = {"Range": f"bytes={have}-", "Accept-Encoding": "identity"} if have else {"Accept-Encoding": "identity"}
+        headers = {"Accept-Encoding": "identity", **({"Range": f"bytes={have}-"} if have else {})}
         with requests.get(self.url, headers=headers, stream=True, timeout=TIMEOUT_SECONDS) as response:
             # Nothing is missing; the digest decides whether it is the right file.
-            if have and response.status_code == NOT_SATISFIABLE:
+            if have and response.status_code == requests.codes.requested_range_not_satisfiable:
                 return
             if response.status_code in TEMPORARY:
                 raise requests.ConnectionError(f"HTTP status {response.status_code}")
@@ -145,17 +140,12 @@ class _Download:
                 self.part.unlink(missing_ok=True)
                 raise requests.ConnectionError("the server sent another range than was asked for")
             have = have if resumed else 0
-            self._check_length(response.headers.get("Content-Length"), have)
+            length = response.headers.get("Content-Length", str(self.size - have))
+            if not re.fullmatch("[0-9]+", length):
+                raise _GiveUpError(f"the server announced {length!r} bytes, which is not a number")
+            if have + int(length) != self.size:
+                raise _GiveUpError(f"the server has a file of {have + int(length):,} bytes, expected {self.size:,}")
             self._append(response, have)
-
-    def _check_length(self, length: str | None, have: int) -> None:
-        """Refuse what would be too long or too short before it is fetched."""
-        if length is None:
-            return
-        if not length.isascii() or not length.isdigit():
-            raise _GiveUpError(f"the server announced {length!r} bytes, which is not a number")
-        if have + int(length) != self.size:
-            raise _GiveUpError(f"the server has a file of {have + int(length):,} bytes, expected {self.size:,}")
 
     def _append(self, response: requests.Response, have: int) -> None:
         """Write what arrives, which may be endless."""

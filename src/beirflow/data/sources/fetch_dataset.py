@@ -86,6 +86,4 @@ def _blob_id(path: Path) -> str:
     """Return the name that git gives to a file."""
     digest = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
     with path.open("rb") as stream:
-        while block := stream.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(stream, lambda: digest).hexdigest()

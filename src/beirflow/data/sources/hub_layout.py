@@ -5,12 +5,12 @@ name of one as prefix or suffix. A config has splits, and a split has files. The
 their names do.
 """
 
-import fnmatch
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import lru_cache
-from itertools import count, islice, pairwise
+from itertools import count, islice
 from typing import Any
 
 import yaml
@@ -336,33 +336,20 @@ def matching(pattern: str, paths: Sequence[str]) -> list[str]:
     """
     if not has_wildcards(pattern):
         return [pattern] if pattern in paths else []
-    texts = pattern.split("/")
-    components = [_component(text) for before, text in pairwise(["", *texts]) if not before == text == ANY_FOLDERS]
-    if components[-1] is None:
-        components.append(_component("*"))
+    components = pattern.split("/")
+    if wrong := next((each for each in components if ANY_FOLDERS in each and each != ANY_FOLDERS), None):
+        raise ValueError(f"in {wrong!r}, ** is not a whole component of the path")
+    # At the end, it stands for files.
+    components += ["*"] if components[-1] == ANY_FOLDERS else []
     return [path for path in paths if _matches(components, path.split("/"))]
 
 
-def _component(text: str) -> re.Pattern[str] | None:
-    """Return the expression of a component, in which no part is tried twice; None for any number of folders."""
-    if text == ANY_FOLDERS:
-        return None
-    if ANY_FOLDERS in text:
-        raise ValueError(f"in {text!r}, ** is not a whole component of the path")
-    return re.compile(fnmatch.translate(text))
-
-
-def _matches(components: Sequence[re.Pattern[str] | None], parts: Sequence[str]) -> bool:
-    """Compare part by part, following all possible positions in the pattern at a time."""
-    positions = _without_folders({0}, components)
-    for part in parts:
-        candidates = [(position, components[position]) for position in positions if position < len(components)]
-        staying = {position for position, component in candidates if component is None}
-        passing = {position + 1 for position, component in candidates if component and component.match(part)}
-        positions = _without_folders(staying | passing, components)
-    return len(components) in positions
-
-
-def _without_folders(positions: set[int], components: Sequence[re.Pattern[str] | None]) -> set[int]:
-    """Add the position behind a ``**``, which may stand for no folder; two never follow each other."""
-    return positions | {position + 1 for position in positions if position < len(components) and components[position] is None}
+def _matches(components: Sequence[str], parts: Sequence[str]) -> bool:
+    """Compare component by component, with all numbers of parts that those before can match at a time."""
+    ends = {0}
+    for component in components:
+        if component == ANY_FOLDERS:
+            ends = {*range(min(ends, default=len(parts) + 1), len(parts) + 1)}
+        else:
+            ends = {end + 1 for end in ends if end < len(parts) and fnmatchcase(parts[end], component)}
+    return len(parts) in ends

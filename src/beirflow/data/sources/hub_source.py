@@ -270,11 +270,9 @@ def rows_of_parquet(path: Path, where: str, columns: Sequence[str]) -> Iterator[
     import pyarrow.parquet as pq
 
     def usable(kind: Any) -> bool:
-        nested = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_dictionary(kind)
-        plain = kind.value_type if nested else kind
         text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
         tests = (*text, pa.types.is_integer, pa.types.is_floating, pa.types.is_null)
-        return any(test(plain) for test in tests)
+        return any(test(getattr(kind, "value_type", kind)) for test in tests)  # of lists and dictionaries, their values
 
     number = 0
     try:

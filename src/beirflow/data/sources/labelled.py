@@ -36,7 +36,7 @@ class _QuerySource(DatasetSource):
         """Yield number and object of each line; the digest of the file is noted after the last."""
         digest = hashlib.sha256()
         with self.path.open("rb") as stream:
-            for numbers, block in read_blocks(stream, str(self.path), digest):
+            for numbers, block in read_blocks(stream, str(self.path), digest.update):
                 for number, line in lines_in(numbers, block):
                     record = read_value(str(self.path), number, line)
                     if not isinstance(record, dict):

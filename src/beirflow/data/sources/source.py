@@ -5,7 +5,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, cast
 
 from beirflow.core.errors import DataError
 from beirflow.data.sources.archives import BOMB_BYTES, BOMB_RATIO
@@ -64,54 +64,45 @@ def stream_of_lines(path: Path, where: str, *, packed: bool | None = None) -> Bi
     return path.open("rb")
 
 
-class _Unpacked:
+class _Unpacked(gzip.GzipFile):
     """A gzipped file, as far as it is read; one that is damaged or unpacks to far too much is refused."""
 
     def __init__(self, path: Path, where: str) -> None:
-        self._where, self._packed, self._read = where, path.stat().st_size, 0
-        self._stream = gzip.open(path)  # noqa: SIM115 - closed on exit
+        super().__init__(path)
+        self._where, self._packed, self._unpacked = where, path.stat().st_size, 0
 
-    def __enter__(self) -> "_Unpacked":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stream.close()
-
-    def read(self, size: int) -> bytes:
+    def read(self, size: int | None = -1) -> bytes:
         """Return at most so many bytes."""
-        return self._checked(lambda: self._stream.read(size))
+        return self._checked(super().read, size)
 
-    def readline(self, size: int) -> bytes:
+    def readline(self, size: int | None = -1) -> bytes:
         """Return the rest of a line, at most so many bytes."""
-        return self._checked(lambda: self._stream.readline(size))
+        return self._checked(super().readline, size)
 
-    def _checked(self, read: Callable[[], bytes]) -> bytes:
+    def _checked(self, read: Callable[[int | None], bytes], size: int | None) -> bytes:
         try:
-            content = read()
+            content = read(size)
         except (OSError, EOFError, zlib.error) as error:
             raise DataError(f"{self._where}: the file is damaged ({error}); fetch it again") from error
-        self._read += len(content)
-        if self._read > max(BOMB_BYTES, BOMB_RATIO * self._packed):
-            raise DataError(f"{self._where}: unpacks to more than {self._read:,} bytes from {self._packed:,}; do not trust it")
+        self._unpacked += len(content)
+        if self._unpacked > max(BOMB_BYTES, BOMB_RATIO * self._packed):
+            sizes = f"{self._unpacked:,} bytes from {self._packed:,}"
+            raise DataError(f"{self._where}: unpacks to more than {sizes}; do not trust it")
         return content
 
 
-class Noted(Protocol):
-    """Consumer of every byte of a file, such as a digest."""
-
-    def update(self, data: bytes, /) -> None:
-        """Take in the next bytes."""
-
-
-def read_blocks(stream: BinaryIO, where: str, noted: Noted | None = None, *, first: int = 1) -> Iterator[Block]:
+def read_blocks(
+    stream: BinaryIO, where: str, note: Callable[[bytes], object] | None = None, *, first: int = 1
+) -> Iterator[Block]:
     """Yield a file, whose next line has the number ``first``, in blocks of whole lines; the last may end without a line feed.
 
-    ``where`` is its name in messages; ``noted`` takes in every byte. Raises DataError if a line is too long.
+    ``where`` is its name in messages; ``note``, such as ``update`` of a digest, gets every byte. Raises DataError if a line is
+    too long.
     """
     # A block ends where a line ends.
     while block := stream.read(BLOCK_BYTES) + stream.readline(LINE_BYTES):
-        if noted:
-            noted.update(block)
+        if note:
+            note(block)
         if len(block) >= LINE_BYTES and not block.endswith(b"\n"):
             _check_length(where, first, block)
         if first == 1:

@@ -27,14 +27,9 @@ def known() -> Catalogue:
     return load_catalogue()
 
 
-def test_there_are_fifteen_datasets_in_the_order_of_the_paper_of_which_one_is_twelve_forums(known: Catalogue) -> None:
-    assert list(known.datasets) == FIFTEEN
-    names = {name: [(part.name, part.row, part.archive, part.forum) for part in parts] for name, parts in known.datasets.items()}
-    forums = [(f"cqadupstack-{forum}", "cqadupstack", "cqadupstack", forum) for forum in FORUMS]
-    assert names == {name: [(name, name, name, None)] for name in FIFTEEN} | {"cqadupstack": forums}
-
-
 def test_splits_self_matches_shared_texts_and_known_files_are_those_of_beir(known: Catalogue) -> None:
+    assert list(known.datasets) == FIFTEEN
+    assert [part.name for part in known.datasets["cqadupstack"]] == [f"cqadupstack-{forum}" for forum in FORUMS]
     parts = [part for parts in known.datasets.values() for part in parts]
     assert {part.row: part.split for part in parts} == dict.fromkeys(FIFTEEN, "test") | {"msmarco": "dev"}
     assert all(part.drop_self_matches for part in parts)
@@ -54,22 +49,6 @@ def test_documents_and_queries_add_up_and_every_archive_has_an_md5_of_its_own(kn
     assert md5s["fever"] == "5a818580227bfb4b35bb6fa46d9b6c03"  # BEIR's list of digests repeats scifact's here
     assert md5s["scifact"] == "5f7d1de60b170fc8027bb7898e2efca1"
     assert md5s["webis-touche2020"] == "46f650ba5a527fc69e0a6521c5a23563"  # version 2 of the judgements
-
-
-def test_models_of_a_hub_are_pinned_and_contriever_is_encoded_by_its_recipe() -> None:
-    dense = {name: system.settings for name, system in catalogue_systems().items() if system.family == "dense"}
-    assert {"contriever", "contriever-msmarco", "all-minilm-l6-v2"} <= set(dense)
-    assert all(len(settings.revision or "") == 40 for settings in dense.values())
-    settings = dense["contriever"]
-    assert (settings.pooling, settings.similarity, settings.normalize, settings.max_length) == ("mean", "dot", False, 512)
-    assert (settings.query_prefix, settings.document_prefix) == ("", "")
-
-
-def test_printed_values_have_a_place_and_the_version_that_was_read(known: Catalogue) -> None:
-    sources = [source for entries in (*known.published.values(), *known.printed.values()) for source in entries]
-    assert [source for source in sources if "page" in source["place"] or not source["version"]] == []
-    files = [source for source in sources if source["source"].startswith(("mteb", "pyserini", "anserini"))]
-    assert all("commit" in source["version"] for source in files)
 
 
 def test_published_values_are_of_the_split_that_is_evaluated(known: Catalogue) -> None:
@@ -102,22 +81,15 @@ def test_published_values_are_those_of_their_files(known: Catalogue) -> None:
     ("system", "dataset", "measure", "expected"),
     [
         ("contriever", "scifact", "NDCG@10", (0.6493, "pyserini", 4)),
-        ("contriever", "scifact", "Recall@100", (0.9260, "pyserini", 4)),
         ("contriever", "msmarco", "NDCG@10", (0.206, "paper", 3)),
         ("contriever", "trec-covid", "Recall@100", (0.0368, "pyserini", 4)),
-        ("contriever", "webis-touche2020", "NDCG@10", (0.1668, "pyserini", 4)),
-        ("tas-b", "scifact", "NDCG@10", (0.643, "paper", 3)),
         ("tas-b", "scifact", "Recall@100", None),
-        ("tas-b", "webis-touche2020", "NDCG@10", (0.162, "paper", 3)),
         ("bm25-multifield", "arguana", "NDCG@10", (0.4142, "pyserini", 4)),
-        ("bm25-minilm-l6-ce", "arguana", "NDCG@10", None),
         ("bm25-minilm-l6-ce", "scifact", "NDCG@10", (0.688, "paper", 3)),
         # The user's own, whatever its settings, though the paper has a system of this name.
         ("deepct", "scifact", "NDCG@10", None),
-        ("colbert", "scifact", "NDCG@10", None),
         ("contriever", "scifact", "MAP@100", None),
         ("contriever", "my-corpus", "NDCG@10", None),
-        ("my-system", "scifact", "NDCG@10", None),
     ],
 )
 def test_the_most_precise_score_that_may_be_compared_is_the_reference(
@@ -125,22 +97,6 @@ def test_the_most_precise_score_that_may_be_compared_is_the_reference(
 ) -> None:
     found = known.reference(system, dataset, measure)
     assert (found and (found.value, found.source, found.decimals)) == expected
-
-
-def only_the_paper(known: Catalogue, system: str) -> Catalogue:
-    return replace(known, published={system: [source for source in known.published[system] if source["source"] == "paper"]})
-
-
-@pytest.mark.parametrize(
-    ("dataset", "ndcg", "recall"), [("webis-touche2020", None, None), ("trec-covid", 0.274, None), ("nq", 0.254, 0.771)]
-)
-def test_other_judgements_or_measures_are_no_reference(
-    known: Catalogue, dataset: str, ndcg: float | None, recall: float | None
-) -> None:
-    references = [
-        only_the_paper(known, "contriever").reference("contriever", dataset, name) for name in ("NDCG@10", "Recall@100")
-    ]
-    assert [reference and reference.value for reference in references] == [ndcg, recall]
 
 
 def test_sources_stand_in_the_order_of_their_precision_and_no_score_has_more_decimals(known: Catalogue) -> None:
@@ -154,24 +110,6 @@ def test_sources_stand_in_the_order_of_their_precision_and_no_score_has_more_dec
             values = [value for scores in source["scores"].values() for value in scores if value is not None]
             assert values == [round(value, source["decimals"]) for value in values]
             assert set(source["scores"]) <= {*FIFTEEN, *known.own_copies, *known.newer.members}
-
-
-@pytest.mark.parametrize(("system", "ndcg"), [("contriever", 0.360), ("contriever-msmarco", 0.462)])
-def test_the_paper_average_is_the_mean_of_its_fifteen_scores(known: Catalogue, system: str, ndcg: float) -> None:
-    [source] = only_the_paper(known, system).published[system]
-    scores = source["scores"]
-    assert len(scores) == 15
-    assert round(sum(values[0] for values in scores.values()) / 15, 3) == ndcg
-
-
-@pytest.mark.parametrize(
-    ("system", "ndcg", "recall"), [("rrf-bm25-bge-base", 0.5286, 0.7166), ("min-max-bm25-bge-base", 0.5448, 0.7145)]
-)
-def test_published_fusions_have_the_known_means(known: Catalogue, system: str, ndcg: float, recall: float) -> None:
-    (source,) = known.published[system]
-    means = [sum(scores) / 14 for scores in zip(*source["scores"].values(), strict=True)]
-    assert means == pytest.approx([ndcg, recall], abs=1e-4)
-    assert list(catalogue_systems()[system].settings.of) == ["bm25", "bge-base-en-v1.5"]
 
 
 DEV = "    split: dev\n"
@@ -245,12 +183,10 @@ def test_a_dataset_of_ones_own_takes_what_its_entry_says_and_the_defaults() -> N
         ("bm25", "miracl.fa", 0.3334, 0.7306),  # of Lucene 9, not the 0.3568 of Lucene 10
         ("bm25", "bright.biology", 0.1824, 0.4205),
         ("bm25", "bright.aops", 0.0645, None),  # excluded documents are left out after the first thousand hits there
-        ("bm25qs", "bright.biology", 0.1972, 0.4583),
         ("bm25", "trec-dl.2019", 0.5058, None),
         ("multilingual-e5-small", "nanobeir.nq", 0.6862, 0.96),
         ("multilingual-e5-small", "beir-nl.cqadupstack", None, None),  # of one judgement of each query
         ("bm25", "miracl-hard-negatives.fi", None, None),
-        ("bm25qs", "miracl.fi", None, None),
     ],
 )
 def test_scores_of_newer_collections_are_compared_only_where_they_are_of_the_same(

@@ -66,14 +66,6 @@ def test_members_forums_and_samples_have_the_names_that_are_asked_for() -> None:
     assert experiment.corpus_settings("longembed.needle-256")["expected"]["documents"] == 100
 
 
-def test_members_are_chosen_by_property_and_licence() -> None:
-    assert chosen({"collection": "miracl", "language": "swahili"}) == ["miracl.sw"]
-    legal = {"collection": ["rteb", "coir"], "domain": ["Legal", "Programming"], "licence": "commercial"}
-    assert chosen(legal)[0] == "rteb.aila-casedocs"
-    assert set(chosen({"licence": "commercial", "task": "Fact Checking"})) == {"fever"}
-    assert "trec-dl.2019" not in chosen({"collection": ["trec-dl", "nanobeir"], "licence": "commercial"})
-
-
 def test_systems_are_ranked_by_the_main_measure_that_all_collections_share() -> None:
     def measure(datasets: Any, **config: Any) -> str:
         return load_experiment({"systems": "bm25", "datasets": datasets, **config}).main_measure

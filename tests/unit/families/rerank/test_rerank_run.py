@@ -12,7 +12,7 @@ import pytest
 
 from beir_writer import write_corpus_record
 from beirflow.core.errors import DataError
-from beirflow.core.records import Job, assumed_in, read_json
+from beirflow.core.records import ASSUMED, Job, made_in, read_json
 from beirflow.families.dense.settings import DenseSettings
 from beirflow.families.late_interaction.settings import LateSettings
 from beirflow.families.rerank.rerank_run import rerank_run
@@ -180,7 +180,9 @@ def test_what_was_assumed_of_a_model_is_in_the_record_of_the_run_also_where_scor
         assert made.score() == (26, reused)
         made.rank()
         record = read_json(made.made.results / f"runs/crossed/{DATASET}.json")
-        assert assumed_in(record) == ["crossed: of the two labels of its model, which have no names, the second means relevant"]
+        assert made_in(record, ASSUMED) == [
+            "crossed: of the two labels of its model, which have no names, the second means relevant"
+        ]
 
 
 def test_language_models_add_pairs_too_and_another_instruction_scores_all_again(tmp_path: Path) -> None:

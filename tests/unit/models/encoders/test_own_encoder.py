@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from beirflow.core.errors import ModelError
-from beirflow.data.document_text import Kind, as_read, document_text, join_title_and_text
+from beirflow.data.document_text import Kind, as_read, document_text, joined_text
 from beirflow.models.computing.arrival import NotFiniteError
 from beirflow.models.encoders import own_encoder
 from beirflow.models.encoders.load import load_encoder
@@ -260,10 +260,9 @@ READ = ["Title and text", "text only", "Only a title", "é ends", "blank title",
 
 def documents_of(rows: Sequence[tuple[str, str]], separator: str | None) -> list[str]:
     """Documents as they reach an encoder."""
-    titles, texts = (pa.array(column, pa.large_string()) for column in zip(*rows, strict=True))
     columns = {
         "doc_id": [str(row) for row in range(len(rows))],
-        "text": join_title_and_text(titles, texts),
+        "text": pa.array([joined_text(*row) for row in rows], pa.large_string()),
         "title_bytes": [len(title.encode()) for title, _ in rows],
     }
     return as_read(pa.table(columns), separator)["text"].to_pylist()

@@ -9,7 +9,7 @@ import pytest
 
 from beir_writer import write_corpus_record, write_documents
 from beirflow.data.corpus_reader import DOCUMENTS
-from beirflow.data.document_text import as_read, document_text, join_title_and_text
+from beirflow.data.document_text import as_read, document_text, joined_text
 from beirflow.report.analysis import document_scan
 from beirflow.report.analysis.document_scan import SNIPPET, beginning, document_batches, scan_documents, texts_of
 from beirflow.report.pages import TEMPLATES
@@ -65,7 +65,7 @@ def test_the_page_shows_as_much_at_first() -> None:
 def test_texts_are_those_of_the_source_with_one_space_behind_a_title(tmp_path: Path) -> None:
     source = [("A title", "and its text"), ("", "a text alone"), ("A title", " text behind a space"), ("A title alone", "")]
     titles, texts = zip(*source, strict=True)
-    joined = join_title_and_text(pa.array(titles), pa.array(texts))
+    joined = list(map(joined_text, titles, texts))
     columns = [["d0", "d1", "d2", "d3"], joined, [len(title.encode()) for title in titles]]
     pq.write_table(pa.table(columns, schema=DOCUMENTS), tmp_path / "documents.parquet")
     write_corpus_record(tmp_path)
