@@ -25,6 +25,7 @@ from beirflow.audit.manifest import Published
 from beirflow.audit.repairs import Call
 from beirflow.config.experiment import Experiment
 from beirflow.config.load import load_experiment
+from beirflow.config.reading import in_domain
 from beirflow.core.digests import file_digest
 from beirflow.core.layout import CORPUS, DOCUMENTS, MANIFEST, METRICS, REPORT_RECORD, SUMMARY
 from beirflow.core.records import RECORD_DIGEST, read_json, write_json
@@ -133,7 +134,7 @@ class Forger:
         manifest = self.read(MANIFEST)
         means = [str(self.path(path)) for path in manifest["inputs"]]
         kept = kept_self_matches(manifest["datasets"])
-        summarize(means_paths=means, summary_path=str(self.path(SUMMARY)), trained_on=self.experiment.in_domain, kept=kept)
+        summarize(means_paths=means, summary_path=str(self.path(SUMMARY)), trained_on=in_domain(self.experiment), kept=kept)
         self.digest_again()
 
     def evaluate_again(self, system: str, *names: str) -> None:

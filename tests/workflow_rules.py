@@ -1,14 +1,18 @@
 """The rules of the workflow and of extensions, as Snakemake reads them."""
 
 import re
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from beirflow import SNAKEFILE
+from beirflow.config.experiment import Experiment
+from beirflow.config.families import FAMILIES
 from beirflow.config.load import load_experiment
 from beirflow.core.extensions import extensions
+from beirflow.families.stage import Task
 from beirflow.run import code_version
 from beirflow.run.by_name import FUNCTION
 from beirflow.run.undocumented import rule_jobs
@@ -41,3 +45,14 @@ def functions_of(rule: str) -> tuple[str, ...]:
 def rule_modules(rule: str) -> set[str]:
     """Return the modules whose code a job of a rule may run."""
     return code_version.modules_of(*functions_of(rule))
+
+
+def params_of(experiment: Experiment, rule: str, **wildcards: str) -> dict[str, Any]:
+    """Return what a job of a rule of a family gets from an experiment."""
+    (stage,) = (stage for family in FAMILIES.values() for stage in family.stages if stage.rule == rule)
+    return {name: question(Task(experiment, wildcards)) for name, question in stage.params.items()}
+
+
+def encoding_of(experiment: Experiment, system: str, dataset: str) -> dict[str, Any]:
+    """Return all settings that determine the vectors of a system on a corpus."""
+    return asdict(experiment.settings_for(system, dataset).used_encoding)

@@ -21,6 +21,8 @@ from beirflow.audit.manifest import Published
 from beirflow.audit.repairs import Call
 from beirflow.audit.verdict import grades, level, not_checked, verdict_line
 from beirflow.config.experiment import Experiment
+from beirflow.config.reading import in_domain
+from beirflow.config.stated import experiment_of, unknown_in
 from beirflow.core import layout
 from beirflow.core.csv_files import write_csv
 from beirflow.core.errors import DataError
@@ -155,9 +157,9 @@ def _verify(folder: ResultsFolder, experiment: Experiment, sample: int, seed: in
 
 def _training(experiment: Experiment, manifest: Mapping[str, Any]) -> TrainedOn:
     """Return the training data of the systems of a manifest; none if nothing here knows the family of one."""
-    if any(map(experiment.unknown_in, manifest["systems"].values())):
+    if any(map(unknown_in, manifest["systems"].values())):
         return {}
-    return experiment.as_stated(manifest, {}).in_domain
+    return in_domain(experiment_of(manifest, {}, experiment))
 
 
 def _said(check: Check) -> str:

@@ -11,7 +11,7 @@ EXTENSION = Extension(
     folder=Path(__file__).parent,
     patterns=(EXPANSION_LOG,),
     makers={
-        "queries": Maker("write_queries", 5e-2, _PROBLEM),
-        "weights": Maker("weigh_words", 4e-4, _PROBLEM),
+        "queries": Maker("write_queries", _PROBLEM),
+        "weights": Maker("weigh_words", _PROBLEM),
     },
 )

@@ -1,7 +1,7 @@
 """The parameters of the rule that trains."""
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
 
 from beirflow.config.experiment import Experiment
@@ -20,7 +20,7 @@ def training_of(experiment: Experiment, system: str, dataset: str) -> dict[str, 
     ``encoder`` is the encoder that it begins as; ``train`` has fields of :class:`Training`. The digest of the weights is in the
     record of the encoder.
     """
-    settings = experiment.settings_on(system, dataset)
+    settings = asdict(experiment.settings_for(system, dataset))
     encoder = {each.name: settings[each.name] for each in fields(EncoderSettings) if each.name != "weights_sha256"}
     return {"encoder": encoder, **{key: settings[key] for key in ("similarity", "train")}}
 

@@ -32,7 +32,6 @@ EXTENSION = Extension(
     targets={"paper": (layout.PAGE, "the BEIR paper's tables")},
     files={layout.PAGE: "the tables, figures and findings of the BEIR paper"},
     names={"table": _tables, "figure": _figures},
-    seconds={"draw_paper": 4.0},
     pages={layout.RECORD: Page(layout.PAGE, "Tables, figures and claims of the BEIR paper", _printed)},
     note=(
         f'The tables, figures and findings of the BEIR paper with these results are in <a href="{layout.PAGE}">{layout.PAGE}</a>,'

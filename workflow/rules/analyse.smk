@@ -1,27 +1,8 @@
-"""Collect results for figures, pages and other programs.
+"""Collect results for figures, pages and other programs."""
 
-REQUIRED INPUTS
-  means, per_query = <results>/metrics/<system>/<dataset>.json, .parquet of every configured system and corpus
-  runs, records    = <results>/runs/<system>/<dataset>.parquet, .json
-  documents, queries, qrels, corpus = <results>/corpora/<dataset>/…
-
-OUTPUTS
-  scores     = <results>/scores.parquet               every measure of every query, a row a value
-  significance = <results>/significance.csv             every two systems on every dataset: difference, interval, p, effect size
-  uncertainty = <results>/uncertainty.csv              every mean and rank with its interval, groups, detectable differences
-  nanobeir   = <results>/nanobeir.csv                 whether NanoBEIR orders systems as the full datasets do
-  confusion  = <results>/confusion.csv                true and false positives and negatives of the first k documents, accuracy
-  costs      = <results>/cost.csv                     seconds, speed, memory and bytes of every system on every dataset
-  systems    = <results>/systems.csv                  every setting of every system, its origin, and the value used
-  inspection = <results>/inspection/<dataset>.json    queries, judged documents, hits and texts of a sample; lengths of documents
-  matches    = <results>/matches/<system>/<dataset>.json    terms or tokens that these hits of a sparse or late-interaction system match
-
-STEPS
-  - read the values of every query, verified by their digests
-  - test the differences between systems, pair by pair, and correct for the number of tests
-"""
-
-from beirflow.config.asked import analyzer_code, asked_settings, finder_code, finder_of
+from beirflow.config import reading
+from beirflow.config.asked import asked_settings, finder_code, finder_of
+from beirflow.families.stage import analyzer_code
 
 
 rule collect_scores:
@@ -35,8 +16,7 @@ rule collect_scores:
     conda:
         "../../envs/report.yaml"
     params:
-        **calls("beirflow.evaluation.scores:collect_scores"),
-        command=command_of("collect_scores"),
+        **job("collect_scores", "beirflow.evaluation.scores:collect_scores"),
     message:
         "collect the scores of all queries"
     shell:
@@ -56,11 +36,10 @@ rule compare_systems:
     conda:
         "../../envs/report.yaml"
     params:
-        **calls("beirflow.evaluation.significance:compare_systems"),
-        command=command_of("compare_systems"),
+        **job("compare_systems", "beirflow.evaluation.significance:compare_systems"),
         main_measure=experiment.main_measure,
         rows=experiment.chosen_rows,
-        averages=experiment.averages,
+        averages=reading.averages(experiment),
     message:
         "compare every two systems"
     shell:
@@ -80,8 +59,7 @@ rule tabulate_confusion:
     conda:
         "../../envs/data.yaml"
     params:
-        **calls("beirflow.evaluation.confusion:tabulate_confusion"),
-        command=command_of("tabulate_confusion"),
+        **job("tabulate_confusion", "beirflow.evaluation.confusion:tabulate_confusion"),
         corpora=experiment.chosen_datasets,
         rows=experiment.chosen_rows,
         cutoffs=config["cutoffs"],
@@ -104,11 +82,11 @@ rule collect_costs:
     conda:
         "../../envs/report.yaml"
     params:
-        **calls(
+        **job(
+            "collect_costs",
             "beirflow.evaluation.cost:collect_costs",
             *additions_to("collect_costs", config),
         ),
-        command=command_of("collect_costs"),
         rows=experiment.chosen_rows,
         additions=additions_to("collect_costs", config),
     message:
@@ -128,11 +106,11 @@ rule describe_systems:
     conda:
         "../../envs/report.yaml"
     params:
-        **calls(
+        **job(
+            "describe_systems",
             "beirflow.evaluation.systems:describe_systems",
             *additions_to("describe_systems", config),
         ),
-        command=command_of("describe_systems"),
         systems={name: experiment.described(name) for name in experiment.chosen_systems},
     message:
         "describe the systems"
@@ -156,8 +134,7 @@ rule inspect_dataset:
     conda:
         "../../envs/report.yaml"
     params:
-        **calls("beirflow.report.analysis.inspection:inspect_dataset"),
-        command=command_of("inspect_dataset"),
+        **job("inspect_dataset", "beirflow.report.analysis.inspection:inspect_dataset"),
         main_measure=experiment.main_measure,
         analyzers=of_dataset(experiment.analyzers),
         analyzer_code=lambda wildcards: analyzer_code(
@@ -190,11 +167,11 @@ rule match_hits:
     resources:
         gpu=gpu_places,
     params:
-        **calls(
+        **job(
+            "match_hits",
             "beirflow.report.analysis.matches:match_hits",
             settings="beirflow.families.system:settings_of()",
         ),
-        command=command_of("match_hits"),
         finder=lambda wildcards: finder_of(experiment, wildcards.system),
         finder_code=lambda wildcards: finder_code(experiment, wildcards.system),
         asked=lambda wildcards: asked_settings(

@@ -1,23 +1,6 @@
 """Audit results, compare them with a baseline, and explain how they differ from published ones.
 
-REQUIRED INPUTS
-  none for audit: it reads <results>/ as it is, and builds or repairs nothing
-  summary, report = <results>/summary.csv, report.html, for the gate
-
-OUTPUTS
-  not declared for audit and gate, so that they survive a failure:
-  <results>/audit.json, audit.html              every check: status, finding, affected numbers, repair;
-                                                of results of others in audits/<name>/, with the log
-  <results>/gate.json, gate.xml, gate.md        the verdict on the configured systems beside a baseline (gate)
-  page  = <results>/explanations/<system>/<dataset>.html    what moves a result away from the published one
-
-STEPS
-  - follow the digests from manifest.json to every file; find what is missing or left over
-  - compare systems and datasets with the catalogue and the auditor's configuration
-  - run jobs again on the stored files, and compare what they make
-  - represent and search a sample again
-  - compare with published scores
-  - fail if a system is worse than a baseline (gate)
+What an audit and a gate write is not declared, so that it survives a failure.
 """
 
 import os
@@ -43,11 +26,11 @@ rule audit:
     conda:
         "../../envs/audit.yaml"
     params:
-        **calls(
+        **job(
+            "audit",
             "beirflow.audit.audit:audit",
             experiment="beirflow.config.load:load_experiment()",
         ),
-        command=command_of("audit"),
         audited=audit_at.audited,
         results=audit_at.written,
         sample=audit_options.get("sample", 0),
@@ -74,8 +57,7 @@ rule gate:
     conda:
         "../../envs/audit.yaml"
     params:
-        **calls("beirflow.audit.gate:check_gate"),
-        command=command_of("gate"),
+        **job("gate", "beirflow.audit.gate:check_gate"),
         gate={"measure": experiment.main_measure, **config["gate"]},
         systems=experiment.chosen_systems,
     message:
@@ -106,11 +88,11 @@ rule explain_result:
     conda:
         "../../envs/audit.yaml"
     params:
-        **calls(
+        **job(
+            "explain_result",
             "beirflow.audit.explanation:explain",
             *additions_to("explain_result", config),
         ),
-        command=command_of("explain_result"),
         settings=of_system(experiment.described),
     message:
         "explain {wildcards.system} on {wildcards.dataset} beside the published scores"

@@ -6,7 +6,7 @@ Input functions only; the package computes. Parameters never derive from `input`
 import sys
 
 from beirflow import SNAKEFILE, WORKFLOW
-from beirflow.config.asked import one_of
+from beirflow.config.asked import gpu_share, one_of
 from beirflow.config.load import load_experiment, search_for_classes
 from beirflow.config.source_checks import input_path
 from beirflow.core import layout
@@ -14,6 +14,7 @@ from beirflow.core.addresses import by_reference
 from beirflow.core.digests import file_state
 from beirflow.core.errors import BeirflowError
 from beirflow.core.extensions import additions_to, with_extensions
+from beirflow.families.stage import RESULTS_OF_ONE, Task
 from beirflow.run.code_version import calls
 from beirflow.run.rule_job import Commands
 from beirflow.run.undocumented import WorkflowRun
@@ -29,7 +30,7 @@ except BeirflowError as error:
     sys.exit(str(error))  # Snakemake would add lines of this file
 
 config.update(experiment.config, mirrors=by_reference(experiment.config["mirrors"]))
-gpu_threads, gpu_places = experiment.gpu_share(this_run.limits)
+gpu_threads, gpu_places = gpu_share(experiment, this_run.limits)
 # All configured systems, in the order of the configuration, on all configured corpora, forums included.
 corpora = {"system": experiment.chosen_systems, "dataset": experiment.chosen_datasets}
 configured = this_run.options
@@ -38,6 +39,11 @@ command_of = Commands(
     rules, config, own_python=this_run.deploys, dry=this_run.is_dry
 ).of
 RUN_JOB = "{params.command} {threads} {log:q}"
+
+
+def job(rule, entrance, *functions, **makers):
+    """Parameters of a rule: its command, and what it runs with the digest of its code (run/code_version.py)."""
+    return calls(entrance, *functions, **makers) | {"command": command_of(rule)}
 
 
 # All wildcards, before any rule: with files in a bucket, Snakemake forgets the constraints of a rule if more follow.
@@ -71,79 +77,73 @@ def on_this_machine(path):
     return path if path.startswith(layout.RESULTS) else local(input_path(path))
 
 
-def kept(pattern, keep):
-    """The same for an output that Snakemake deletes once no job needs it, unless the configuration keeps it."""
-    return at(pattern) if keep else temp(at(pattern))
-
-
 def there_already(*patterns):
     """An input function: the files that exist when Snakemake starts; they are updated, but not made."""
     paths = [at(pattern) for pattern in patterns]
     return lambda wildcards: [path for path in paths if exists(this_run.path(path))]
 
 
-def named_by(pattern):
-    """An input function: a file whose path contains settings of the system, such as its analyzer or its encoder."""
-
-    def file(wildcards):
-        own = experiment.in_paths(wildcards.system, wildcards.dataset)
-        return at(pattern).format(**dict(wildcards.items()) | own)
-
-    return file
-
-
-def of_both(question, *more):
+def of_both(question):
     """An input function or a parameter: what a function says of the system and the dataset of a job."""
-    return lambda wildcards: question(wildcards.system, wildcards.dataset, *more)
+    return lambda wildcards: question(wildcards.system, wildcards.dataset)
 
 
-def of_system(question, *more):
-    return lambda wildcards: question(wildcards.system, *more)
+def of_system(question):
+    return lambda wildcards: question(wildcards.system)
 
 
 def of_dataset(question):
     return lambda wildcards: question(wildcards.dataset)
 
 
-model_record = of_both(experiment.model_record)
-first_stages = of_system(experiment.first_stages)
-added = of_system(experiment.expansions.of_system)
+def asked(question):
+    """An input function or a parameter: what is asked of the experiment for a job."""
+    return lambda wildcards: question(Task(experiment, dict(wildcards.items())))
 
 
-def files_of(pattern, **values):
-    """An input function: files of a pattern, with the values that functions give for names in it, in order."""
-
-    def files(wildcards):
-        names = {name: value(wildcards) for name, value in values.items()}
-        return expand(at(pattern), **names, allow_missing=True)
-
-    return files
+def files_of(pattern):
+    """An input function: the files of a pattern, of all chunks, blocks and expansions unless the job is about one."""
+    return asked(lambda task: task.all_files(pattern))
 
 
-def chunks(wildcards):
-    return range(experiment.chunks(wildcards.dataset))
+model_record = asked(lambda task: task.files(layout.MODEL))
 
 
-def query_blocks(wildcards):
-    return range(experiment.query_blocks(wildcards.dataset))
+def read_by(stage):
+    """The inputs of a stage; those of no pattern may be files of this machine."""
+
+    def files(question):
+        return lambda wildcards: [*map(on_this_machine, asked(question)(wildcards))]
+
+    return {
+        name: at(each) if isinstance(each, str) else files(each)
+        for name, each in stage.inputs.items()
+    }
 
 
-def added_to_index(wildcards):
-    return experiment.expansions.of_index(wildcards.analyzer)
+def made_by(stage):
+    """The outputs of a stage: candidates go once they are merged, and representations once they are searched, unless kept."""
+    files = {name: at(each) for name, each in stage.outputs.items()}
+    passing = files if stage.made == layout.CANDIDATES else {}
+    if stage.represents and not config["keep_representations"]:
+        passing = stage.makes
+    if stage.updates:  # the job finds what is stored and reuses it
+        return {name: update(file) for name, file in files.items()}
+    return files | {name: temp(files[name]) for name in passing}
 
 
-def shared_files(pattern, of_other=True):
-    """An input function: a file, or one per chunk, of the dataset with shared texts; none without such a dataset."""
-
-    def files(wildcards):
-        other = experiment.shared_with(wildcards.dataset, wildcards.get("system"))
-        chunks = range(experiment.chunks(other)) if other else []
-        names = dict(wildcards.items()) | ({"dataset": other} if of_other else {})
-        found = [at(pattern).format(**names | {"chunk": chunk}) for chunk in chunks]
-        return list(dict.fromkeys(found))
-
-    return files
+def threads_of(stage):
+    """The threads of a job: those of jobs that compute on a GPU, a number, or what the experiment says."""
+    if stage.gpu or stage.threads is None:
+        return gpu_threads
+    return asked(stage.threads) if callable(stage.threads) else stage.threads
 
 
-def has_ranges(wildcards):
-    return experiment.variant(wildcards.system)["vectors"] == "int8"
+def constraints_of(stage, family):
+    """The systems and the indexes whose files a stage makes."""
+    names = experiment.systems_of(family.name)
+    paths = [family.in_paths(experiment.systems[name].settings) for name in names]
+    if stage.made in RESULTS_OF_ONE:
+        paths = [{"system": name} for name in names]
+    keys = {"system", "index"} & {*stage.wildcards}
+    return {key: one_of(each[key] for each in paths) for key in keys}

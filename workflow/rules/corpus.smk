@@ -1,21 +1,6 @@
-"""Prepare a dataset for all systems.
+"""Prepare a dataset for all systems."""
 
-REQUIRED INPUTS
-  source = <results>/data/<archive>.zip, <results>/data/<dataset>.json of a hub, or the files of a local dataset
-  other  = <results>/corpora/<other>/documents.parquet, if another configured dataset shares its texts
-
-OUTPUTS
-  documents = <results>/corpora/<dataset>/documents.parquet    row group i is chunk i, longest document first
-  queries   = <results>/corpora/<dataset>/queries.parquet      the judged queries of the split
-  qrels     = <results>/corpora/<dataset>/qrels.parquet        their judgements
-  corpus    = <results>/corpora/<dataset>/corpus.json          the record: counts, digests, length statistics
-  shared    = <results>/corpora/<dataset>/shared.parquet       for every document, its place in the other dataset
-
-STEPS
-  - read and check queries and judgements, read and check the corpus, join title and text
-  - sort by length, deal to a known number of chunks, write one row group per chunk
-  - match the texts of two datasets that share them, by 128-bit digests
-"""
+from beirflow.config.reading import topic_measure
 
 
 rule prepare_corpus:
@@ -37,17 +22,17 @@ rule prepare_corpus:
         "../../envs/data.yaml"
     threads: 4
     params:
-        **calls(
+        **job(
+            "prepare_corpus",
             "beirflow.data.prepare:prepare_corpus",
             source_path="beirflow.data.prepare:source_of()",
         ),
-        command=command_of("prepare_corpus"),
         local_folder=of_dataset(experiment.folder),
         settings=of_dataset(experiment.corpus_settings),
         source_states=of_dataset(experiment.source_states),
         # Derived from `input` so that Snakemake does not compare them: they change no file of a corpus.
         self_matches=lambda wildcards, input: experiment.self_matches(wildcards.dataset),
-        topic_measure=lambda wildcards, input: experiment.topic_measure,
+        topic_measure=lambda wildcards, input: topic_measure(experiment),
     message:
         "prepare {wildcards.dataset}"
     shell:
@@ -58,8 +43,8 @@ rule match_texts:
     input:
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
-        other=shared_files(layout.DOCUMENTS),
-        other_corpus=shared_files(layout.CORPUS),
+        other=asked(lambda task: task.files_with_shared_texts(layout.DOCUMENTS)),
+        other_corpus=asked(lambda task: task.files_with_shared_texts(layout.CORPUS)),
     output:
         at(layout.SHARED),
     log:
@@ -69,8 +54,7 @@ rule match_texts:
     conda:
         "../../envs/data.yaml"
     params:
-        **calls("beirflow.data.matching:match_texts"),
-        command=command_of("match_texts"),
+        **job("match_texts", "beirflow.data.matching:match_texts"),
     message:
         "match the texts of {wildcards.dataset} with another dataset"
     shell:

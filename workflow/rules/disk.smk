@@ -1,14 +1,4 @@
-"""Free disk space: delete representations that results no longer need.
-
-REQUIRED INPUTS
-  none: it reads <results>/ as it is
-
-OUTPUTS
-  none
-
-STEPS
-  - delete the vectors, postings and term weights of searched chunks; their records stay
-"""
+"""Free disk space: delete representations that results no longer need."""
 
 
 rule clean_representations:
@@ -18,8 +8,9 @@ rule clean_representations:
     conda:
         "../../envs/data.yaml"
     params:
-        **calls("beirflow.ranking.cleaning:clean_representations"),
-        command=command_of("clean_representations"),
+        **job(
+            "clean_representations", "beirflow.ranking.cleaning:clean_representations"
+        ),
     message:
         "delete searched representations"
     shell:

@@ -1,18 +1,4 @@
-"""Download archives, datasets of a hub, and models. Runs on the submitting host; no later step needs a network.
-
-REQUIRED INPUTS
-  none; for a model in a folder or a Python package, its files
-
-OUTPUTS
-  archive = <results>/data/<archive>.zip         the official archive, md5 checked
-  dataset = <results>/data/<dataset>.json        digests of its files in the cache of the hub's library
-  model   = <results>/models/<system>.json       digests of the model's files
-
-STEPS
-  - try the mirrors and the official host in order, resume partial files, check the md5, rename
-  - find the files of a dataset on the hub, fetch the necessary ones, compare them with the pinned revision
-  - find or fetch the model at its pinned revision, check the weights' digest if it is known
-"""
+"""Download archives, datasets of a hub, and models. Runs on the submitting host; no later step needs a network."""
 
 
 rule download_dataset:
@@ -52,8 +38,7 @@ rule fetch_dataset:
     conda:
         "../../envs/data.yaml"
     params:
-        **calls("beirflow.data.sources.fetch_dataset:fetch_dataset"),
-        command=command_of("fetch_dataset"),
+        **job("fetch_dataset", "beirflow.data.sources.fetch_dataset:fetch_dataset"),
         settings=of_dataset(experiment.on_hub),
     message:
         "fetch {wildcards.dataset} from its hub"
@@ -76,8 +61,7 @@ rule fetch_model:
     conda:
         "../../envs/encode.yaml"
     params:
-        **calls("beirflow.models.model_files:fetch_model"),
-        command=command_of("fetch_model"),
+        **job("fetch_model", "beirflow.models.model_files:fetch_model"),
         system=of_system(experiment.model_settings),
         said=of_system(experiment.said),
         model_states=lambda wildcards: [

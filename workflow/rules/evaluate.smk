@@ -1,18 +1,4 @@
-"""Evaluate runs of every family.
-
-REQUIRED INPUTS
-  run    = <results>/runs/<system>/<dataset>.parquet, .json
-  qrels  = <results>/corpora/<dataset>/qrels.parquet
-  corpus = <results>/corpora/<dataset>/corpus.json
-
-OUTPUTS
-  per_query = <results>/metrics/<system>/<dataset>.parquet     every measure of every judged query
-  means     = <results>/metrics/<system>/<dataset>.json        their means, counts, times
-  means     = <results>/metrics/<system>/<dataset>.json        of a dataset of forums, the plain mean of theirs
-
-STEPS
-  - rank by the ranking rule, look up the judgements, measure, average over all judged queries
-"""
+"""Evaluate runs of every family."""
 
 
 rule evaluate_run:
@@ -29,8 +15,7 @@ rule evaluate_run:
     conda:
         "../../envs/data.yaml"
     params:
-        **calls("beirflow.evaluation.evaluate:evaluate_run"),
-        command=command_of("evaluate_run"),
+        **job("evaluate_run", "beirflow.evaluation.evaluate:evaluate_run"),
         cutoffs=config["cutoffs"],
     message:
         "evaluate {wildcards.system} on {wildcards.dataset}"
@@ -40,9 +25,10 @@ rule evaluate_run:
 
 rule average_forums:
     input:
-        forums=files_of(
-            layout.METRICS,
-            dataset=lambda wildcards: experiment.rows_of_forums[wildcards.row],
+        forums=lambda wildcards: expand(
+            at(layout.METRICS),
+            system=wildcards.system,
+            dataset=experiment.rows_of_forums[wildcards.row],
         ),
     output:
         means=at(layout.ROW_METRICS),
@@ -52,8 +38,7 @@ rule average_forums:
     conda:
         "../../envs/data.yaml"
     params:
-        **calls("beirflow.evaluation.evaluate:average_forums"),
-        command=command_of("average_forums"),
+        **job("average_forums", "beirflow.evaluation.evaluate:average_forums"),
         dataset=lambda wildcards: wildcards.row,
     message:
         "average the forums of {wildcards.row} for {wildcards.system}"

@@ -1,15 +1,6 @@
-"""Expansions of documents from files: queries or term weights.
+"""Expansions of documents from files: queries or term weights."""
 
-REQUIRED INPUTS
-  documents, corpus = <results>/corpora/<dataset>/…
-  source = the file, outside the results
-
-OUTPUTS
-  expansion = <results>/expansions/<expansion>/<dataset>/chunk-<i>.parquet, .json    a row a document, shared by all systems
-
-STEPS
-  - read the file and check every line
-"""
+from beirflow.config.asked import given_file
 
 expansions = experiment.expansions
 
@@ -19,7 +10,7 @@ rule read_given:
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
         source=lambda wildcards: on_this_machine(
-            experiment.given_file(wildcards.expansion, wildcards.dataset)
+            given_file(experiment, wildcards.expansion, wildcards.dataset)
         ),
     output:
         expansion=at(layout.EXPANSION),
@@ -32,15 +23,15 @@ rule read_given:
     conda:
         "../../envs/data.yaml"
     params:
-        **calls(
+        **job(
+            "read_given",
             "beirflow.families.expansions.given:read_given",
             given="beirflow.families.expansions.settings:expansion_of()",
         ),
-        command=command_of("read_given"),
         kind=lambda wildcards: expansions.kind(wildcards.expansion),
         settings=lambda wildcards: expansions.settings(wildcards.expansion),
         source_state=lambda wildcards: file_state(
-            experiment.given_file(wildcards.expansion, wildcards.dataset)
+            given_file(experiment, wildcards.expansion, wildcards.dataset)
         ),
     message:
         "read {wildcards.expansion} for chunk {wildcards.chunk} of {wildcards.dataset}"

@@ -1,16 +1,4 @@
-"""Latency: the time of one query, with everything in memory and no other job beside it.
-
-REQUIRED INPUTS
-  documents, queries, corpus = <results>/corpora/<dataset>/…
-  searched                   = records of the runs of the system and of the systems that it reads, and the representations of
-                               these, rebuilt if they are not kept
-
-OUTPUTS
-  <results>/latency/<system>/<dataset>.json    milliseconds per query on the CPU and, if available, on a GPU
-
-STEPS
-  - load the system, answer warm-up queries, then measure up to 200, one at a time
-"""
+"""Latency: the time of one query, with everything in memory and no other job beside it."""
 
 from beirflow.config.asked import all_cores, asked_code, asked_files, asked_systems
 
@@ -36,8 +24,7 @@ rule measure_latency:
     resources:
         gpu=gpu_places,
     params:
-        **calls("beirflow.evaluation.latency:measure_latency"),
-        command=command_of("measure_latency"),
+        **job("measure_latency", "beirflow.evaluation.latency:measure_latency"),
         answering_code=lambda wildcards: asked_code(
             experiment, wildcards.system, wildcards.dataset
         ),

@@ -1,30 +1,9 @@
-"""Summarise and present all results.
-
-REQUIRED INPUTS
-  means      = <results>/metrics/<system>/<dataset>.json of every configured system and dataset
-  published  = workflow/catalogue/published.yaml
-  per_query, comparison, costs, systems, inspection = the inputs and outputs of analyse.smk
-  templates  = workflow/report/…
-
-OUTPUTS
-  summary  = <results>/summary.csv         a row per system and dataset, then the averages over datasets
-  manifest = <results>/manifest.json       the root of all digests, with configuration, code and environment
-  figures  = <results>/figures/<name>.pdf, .svg, and .csv of those whose numbers are in no other table
-  tables   = <results>/tables/<name>.tex, .md, datasets.bib
-  report   = <results>/report.html         all on one page, without network; report.json, the digests of all these files
-
-STEPS
-  - compare with published scores, average over datasets, print the table
-  - write the manifest: inputs, configuration, code and environment
-  - tabulate the numbers of figures that are in no other table
-  - draw every figure twice: for papers, and for pages
-  - write the tables for papers and notes
-  - fill the template of the page
-"""
+"""Summarise and present all results."""
 
 from pathlib import Path
 
 from beirflow.evaluation.summary import PUBLISHED
+from beirflow.config import reading
 from beirflow.config.asked import finder_of
 from beirflow.report.registry import FIGURE_TABLES, FIGURES, TABLES
 
@@ -51,10 +30,9 @@ rule summarize:
     conda:
         "../../envs/data.yaml"
     params:
-        **calls("beirflow.evaluation.conclusion:conclude"),
-        command=command_of("summarize"),
+        **job("summarize", "beirflow.evaluation.conclusion:conclude"),
         main_measure=experiment.main_measure,
-        trained_on=experiment.in_domain,
+        trained_on=reading.in_domain(experiment),
         # Derived from `input` so that Snakemake does not compare it: another device or mirror makes no result again.
         configured=lambda wildcards, input: {
             "stated": experiment.configured,
@@ -79,10 +57,9 @@ rule tabulate_figures:
     conda:
         "../../envs/report.yaml"
     params:
-        **calls("beirflow.report.figure_tables:write_figure_tables"),
-        command=command_of("tabulate_figures"),
+        **job("tabulate_figures", "beirflow.report.figure_tables:write_figure_tables"),
         main_measure=experiment.main_measure,
-        blocks=experiment.blocks,
+        blocks=reading.blocks(experiment),
     message:
         "tabulate the numbers of the figures"
     shell:
@@ -114,13 +91,12 @@ rule draw_figures:
     conda:
         "../../envs/report.yaml"
     params:
-        **calls("beirflow.report.figures:draw_figures"),
-        command=command_of("draw_figures"),
+        **job("draw_figures", "beirflow.report.figures:draw_figures"),
         main_measure=experiment.main_measure,
-        blocks=experiment.blocks,
-        style=experiment.figure_style,
+        blocks=reading.blocks(experiment),
+        style=reading.figure_style(experiment),
         rows=experiment.chosen_rows,
-        baseline=experiment.baseline,
+        baseline=reading.baseline(experiment),
     message:
         "draw the figures"
     shell:
@@ -138,8 +114,7 @@ rule collect_references:
     conda:
         "../../envs/report.yaml"
     params:
-        **calls("beirflow.report.references:collect_references"),
-        command=command_of("collect_references"),
+        **job("collect_references", "beirflow.report.references:collect_references"),
         tasks=experiment.reference_tasks,
         measures=[*dict.fromkeys((experiment.main_measure, *PUBLISHED))],
     message:
@@ -168,9 +143,8 @@ rule export_tables:
     conda:
         "../../envs/report.yaml"
     params:
-        **calls("beirflow.report.exports:export_tables"),
-        command=command_of("export_tables"),
-        baseline=experiment.baseline,
+        **job("export_tables", "beirflow.report.exports:export_tables"),
+        baseline=reading.baseline(experiment),
     message:
         "export the tables"
     shell:
@@ -221,12 +195,12 @@ rule write_report:
     conda:
         "../../envs/report.yaml"
     params:
-        **calls(
+        **job(
+            "write_report",
             "beirflow.report.report:write_report",
             *additions_to("write_report", config),
         ),
-        command=command_of("write_report"),
-        baseline=experiment.baseline,
+        baseline=reading.baseline(experiment),
         additions=additions_to("write_report", config),
     message:
         "write the report"

@@ -1,17 +1,4 @@
-"""Merge the candidates of all chunks into a run, for every family.
-
-REQUIRED INPUTS
-  queries, documents, corpus = <results>/corpora/<dataset>/…
-  candidates                 = <results>/candidates/<system>/<dataset>/chunk-<i>.arrow
-
-OUTPUTS
-  run    = <results>/runs/<system>/<dataset>.parquet     the ranked documents
-  record = <results>/runs/<system>/<dataset>.json        its inputs and settings
-  trec   = <results>/runs/<system>/<dataset>.trec.gz     the run in TREC form, on request
-
-STEPS
-  - merge the chunks: cut at k, and rank what is kept by the ranking rule
-"""
+"""Merge the candidates of all chunks into a run, for every family."""
 
 
 rule merge_chunks:
@@ -19,8 +6,8 @@ rule merge_chunks:
         queries=at(layout.QUERIES),
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
-        candidates=files_of(layout.CANDIDATES, chunk=chunks),
-        candidates_records=files_of(layout.CANDIDATES_RECORD, chunk=chunks),
+        candidates=files_of(layout.CANDIDATES),
+        candidates_records=files_of(layout.CANDIDATES_RECORD),
     output:
         run=at(layout.RUN),
         record=at(layout.RUN_RECORD),
@@ -31,8 +18,7 @@ rule merge_chunks:
     conda:
         "../../envs/data.yaml"
     params:
-        **calls("beirflow.ranking.merge:merge_chunks"),
-        command=command_of("merge_chunks"),
+        **job("merge_chunks", "beirflow.ranking.merge:merge_chunks"),
         top_k=config["top_k"],
         run_settings=of_both(experiment.run_settings),
     message:
@@ -54,8 +40,7 @@ rule trec_run:
     conda:
         "../../envs/data.yaml"
     params:
-        **calls("beirflow.ranking.run_file:write_trec"),
-        command=command_of("trec_run"),
+        **job("trec_run", "beirflow.ranking.run_file:write_trec"),
         tag=lambda wildcards: wildcards.system,
     message:
         "write the run of {wildcards.system} on {wildcards.dataset} in TREC form"

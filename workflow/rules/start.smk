@@ -1,23 +1,4 @@
-"""Before the first job: only one run at a time, and no job of an earlier run, may write the results.
-
-REQUIRED INPUTS
-  none
-
-OUTPUTS
-  <results>/logs/results.lock    held by the writing run, see run/results_lock.py
-
-STEPS
-  - a user without a name gets one, which Snakemake asks for
-  - the terminal shows jobs, progress and our messages; Snakemake's output goes to its log
-  - an audit writes neither within results of others nor through links that came with them
-  - jobs import nothing from the working folder
-  - a Ctrl-C stops the run and its jobs, wherever in Python it falls, also if only Snakemake gets it
-  - jobs that failed run again, whatever else is there
-  - note the command and the time for the manifest
-  - a run with jobs takes the lock of the results, and removes candidates that a killed run had merged
-  - on this machine, jobs are forked from a worker that has imported what they import
-  - a job on another machine ends, before Snakemake removes a file, if another run has taken the lock
-"""
+"""Before the first job: only one run at a time, and no job of an earlier run, may write the results."""
 
 import signal
 from pathlib import Path
@@ -26,7 +7,7 @@ import snakemake_logger_plugin_beirflow
 from beirflow.audit.place import check_audit_place
 from beirflow.config.config_files import NO_CORE
 from beirflow.config.checks import check_installed, check_planned, check_rule_names
-from beirflow.config.guess import job_work, start_warning
+from beirflow.config.hours import job_work
 from beirflow.report.overview import meant, next_step, table_again
 from beirflow.core.disks import check_dates
 from beirflow.core.progress import logged_share
@@ -163,10 +144,7 @@ onstart:
             for number, job in jobs.items()
             if job.computes
         }
-        overall = Overall(job_work(experiment, logs.parent, work))
-        seconds = sum(each.seconds for each in overall.expected.values())
-        terminal.plan(overall)
-        terminal.say(start_warning(experiment, logs.parent, seconds, configured))
+        terminal.plan(Overall(job_work(experiment, logs.parent, work)))
     if this_run.executor == "slurm":
         logger.warning(
             "The executor slurm fails jobs while SLURM does not answer, and waits for lost ones. The executor beirflow-slurm does neither:"

@@ -1,14 +1,4 @@
-"""Try every configured system on a tiny dataset, before a run takes hours.
-
-REQUIRED INPUTS
-  workflow/trial/    24 documents and 4 queries in BEIR form
-
-OUTPUTS
-  none for other rules: it writes <results>/try/, results of their own
-
-STEPS
-  - run this workflow with the same systems and settings on this dataset; print the message of each system that fails
-"""
+"""Try every configured system on a tiny dataset, before a run takes hours."""
 
 from beirflow.config.asked import all_cores
 
@@ -21,11 +11,11 @@ rule try:
         "../../envs/encode.yaml"
     threads: all_cores(this_run.limits)
     params:
-        **calls(
+        **job(
+            "try",
             "beirflow.config.trial:try_systems",
             experiment="beirflow.config.load:load_experiment()",
         ),
-        command=command_of("try"),
         snakefile=str(SNAKEFILE),
         limits=this_run.limits,
     message:

@@ -1,22 +1,4 @@
-"""Put quality beside cost, so that one can choose a system.
-
-REQUIRED INPUTS
-  means, per_query = <results>/metrics/<system>/<dataset>.json, .parquet of every configured system and corpus
-  latencies = <results>/latency/<system>/<dataset>.json of the same
-  costs     = <results>/cost.csv
-  manifest  = <results>/manifest.json
-  templates = those of the report, extensions/choice/report/…
-
-OUTPUTS
-  page   = <results>/choice.html    the answer in words, plots, tables
-  table  = <results>/choice.csv     a row a system: quality with its interval, significance, costs, fronts
-  record = <results>/choice.json    digests of both, prices and budgets
-
-STEPS
-  - test every system against the best, and variants against their encoder
-  - average latency, add up indexes, compute prices
-  - find the fronts, and the cheapest system in each budget
-"""
+"""Put quality beside cost, so that one can choose a system."""
 
 from pathlib import Path
 
@@ -47,8 +29,7 @@ rule write_choice:
     conda:
         "../../../envs/report.yaml"
     params:
-        **calls("beirflow.extensions.choice.page:write_choice"),
-        command=command_of("write_choice"),
+        **job("write_choice", "beirflow.extensions.choice.page:write_choice"),
         main_measure=experiment.main_measure,
         rows=experiment.chosen_rows,
         base_encoders=base_encoders(experiment),

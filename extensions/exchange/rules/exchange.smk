@@ -1,25 +1,4 @@
-"""Write results in the forms of other tools, and compare them with other results.
-
-REQUIRED INPUTS
-  manifest = <results>/manifest.json, for runs with their provenance and for the crate; and run, record, corpus of a run
-  pages = <results>/report.json, and the records of pages of extensions, for the crate, if they are there
-  none for compare and leaderboard: they read folders of results as they are
-
-OUTPUTS
-  open  = <results>/open-runs/<system>/<dataset>.trec.gz    a run in TREC form with its provenance
-  <results>/predictions/<system>/<dataset>.top-<k>.json     its first k documents in MTEB's form
-  code  = <results>/code/                       a copy of the workflow, required in such a crate
-  readme = <results>/README.md                  how to reproduce the results with that copy
-  crate = <results>/ro-crate-metadata.json      inputs and tools of the results, as a Workflow Run RO-Crate
-  not declared for compare and leaderboard, so that they survive a failure:
-  <results>/comparison.json, comparison.html    differences from another folder of results
-  <results>/leaderboard/index.html, .csv        the leaderboard of many folders, each audited (leaderboard)
-
-STEPS
-  - describe a run, and all results, by their records
-  - compare two folders of results: how they were made, their scores, their rankings
-  - audit folders of results, and rank their systems together
-"""
+"""Write results in the forms of other tools, and compare them with other results."""
 
 from beirflow.core.kinds import PAGES
 from beirflow.extensions.exchange import layout as exchanged
@@ -39,8 +18,7 @@ rule open_run:
     conda:
         "../../../envs/audit.yaml"
     params:
-        **calls("beirflow.extensions.exchange.open_run:write_open_run"),
-        command=command_of("open_run"),
+        **job("open_run", "beirflow.extensions.exchange.open_run:write_open_run"),
     message:
         "write the run of {wildcards.system} on {wildcards.dataset} with its metadata"
     shell:
@@ -62,8 +40,10 @@ rule write_predictions:
     conda:
         "../../../envs/data.yaml"
     params:
-        **calls("beirflow.extensions.exchange.predictions:write_predictions"),
-        command=command_of("write_predictions"),
+        **job(
+            "write_predictions",
+            "beirflow.extensions.exchange.predictions:write_predictions",
+        ),
     message:
         "write {wildcards.depth} documents a query of {wildcards.system} on {wildcards.dataset} as MTEB does"
     shell:
@@ -87,8 +67,7 @@ rule export_crate:
     conda:
         "../../../envs/audit.yaml"
     params:
-        **calls("beirflow.extensions.exchange.crate:export_crate"),
-        command=command_of("export_crate"),
+        **job("export_crate", "beirflow.extensions.exchange.crate:export_crate"),
     message:
         "describe the results as an RO-Crate"
     shell:
@@ -102,8 +81,7 @@ rule compare:
     conda:
         "../../../envs/audit.yaml"
     params:
-        **calls("beirflow.extensions.exchange.compare:compare"),
-        command=command_of("compare"),
+        **job("compare", "beirflow.extensions.exchange.compare:compare"),
         other=experiment.options("compare").get("other"),
     message:
         "compare the results with others"
@@ -118,11 +96,11 @@ rule leaderboard:
     conda:
         "../../../envs/audit.yaml"
     params:
-        **calls(
+        **job(
+            "leaderboard",
             "beirflow.extensions.exchange.joint_leaderboard:collect_folders",
             experiment="beirflow.config.load:load_experiment()",
         ),
-        command=command_of("leaderboard"),
         folders=experiment.options("leaderboard").get("folders", []),
         main_measure=experiment.main_measure,
         sample=experiment.options("audit").get("sample", 0),

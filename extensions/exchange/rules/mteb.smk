@@ -1,18 +1,4 @@
-"""Write results in the forms of MTEB.
-
-REQUIRED INPUTS
-  means  = <results>/metrics/<system>/<dataset>.json
-  corpora = <results>/corpora/<dataset>/corpus.json, of all forums for a dataset of forums
-
-OUTPUTS
-  result = <results>/mteb/<system>/<task>.json             one task, as mteb's TaskResult reads it
-  index  = <results>/mteb/<system>/model-index.yaml        all configured tasks, for the model card of the system
-  eval_results = <results>/mteb/<system>/eval_results/<task>.yaml    the same for .eval_results of the model repository
-
-STEPS
-  - name every measure as MTEB does; refuse data outside BEIR
-  - write the main scores of all tasks as the block of a model card
-"""
+"""Write results in the forms of MTEB."""
 
 from beirflow.extensions.exchange import layout as exchanged
 
@@ -44,8 +30,7 @@ rule export_mteb:
     conda:
         "../../../envs/report.yaml"
     params:
-        **calls("beirflow.extensions.exchange.mteb:export_mteb"),
-        command=command_of("export_mteb"),
+        **job("export_mteb", "beirflow.extensions.exchange.mteb:export_mteb"),
         language=lambda wildcards: experiment.catalogue.mteb[
             dataset_of_task[wildcards.task]
         ].language,
@@ -71,8 +56,9 @@ rule write_model_index:
     conda:
         "../../../envs/report.yaml"
     params:
-        **calls("beirflow.extensions.exchange.mteb:write_model_index"),
-        command=command_of("write_model_index"),
+        **job(
+            "write_model_index", "beirflow.extensions.exchange.mteb:write_model_index"
+        ),
         datasets={
             task.name: task.dataset for task in experiment.catalogue.mteb.values()
         },

@@ -154,7 +154,7 @@ def test_it_says_who_ran_what_when_on_which_machine_under_which_licences(results
         "code/config/config.yaml",
         "code/configuration.yaml",
         "code/envs/requirements.txt",
-        "code/workflow/rules/dense.smk",
+        "code/workflow/rules/families.smk",
         "code/extensions/exchange/rules/exchange.smk",
     ):
         assert crate[name]["sha256"] == file_digest(results / name)

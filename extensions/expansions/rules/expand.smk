@@ -1,17 +1,6 @@
 """Expansions of documents that models make: written queries or weighed words.
 
-REQUIRED INPUTS
-  documents, corpus = <results>/corpora/<dataset>/…
-  for a model in a folder or a Python package, its files
-
-OUTPUTS
-  model     = <results>/expansions/<expansion>/model.json                            digests of the model's files
-  expansion = <results>/expansions/<expansion>/<dataset>/chunk-<i>.parquet, .json    a row a document, shared by all systems
-  log       = <results>/expansions/<expansion>/<dataset>/chunk-<i>.jsonl             not declared: progress of an interrupted job
-
-STEPS
-  - find or fetch the model
-  - write queries for, or weigh the words of, the documents of each chunk
+An interrupted job resumes from its log, which is not declared.
 """
 
 
@@ -33,11 +22,11 @@ rule fetch_expansion_model:
     conda:
         "../../../envs/encode.yaml"
     params:
-        **calls(
+        **job(
+            "fetch_expansion_model",
             "beirflow.models.model_files:fetch_model",
             system="beirflow.extensions.expansions.models:model_of()",
         ),
-        command=command_of("fetch_expansion_model"),
         said=None,
         kind=lambda wildcards: experiment.expansions.kind(wildcards.expansion),
         settings=lambda wildcards: experiment.expansions.settings(wildcards.expansion),
@@ -68,8 +57,7 @@ rule write_queries:
     resources:
         gpu=gpu_places,
     params:
-        **calls("beirflow.extensions.expansions.writer:write_queries"),
-        command=command_of("write_queries"),
+        **job("write_queries", "beirflow.extensions.expansions.writer:write_queries"),
         settings=lambda wildcards: experiment.expansions.settings(wildcards.expansion),
         precision=config["precision"],
     message:
@@ -96,8 +84,7 @@ rule weigh_words:
     resources:
         gpu=gpu_places,
     params:
-        **calls("beirflow.extensions.expansions.word_weigher:weigh_words"),
-        command=command_of("weigh_words"),
+        **job("weigh_words", "beirflow.extensions.expansions.word_weigher:weigh_words"),
         settings=lambda wildcards: experiment.expansions.settings(wildcards.expansion),
         precision=config["precision"],
     message:

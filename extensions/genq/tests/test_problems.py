@@ -10,8 +10,11 @@ from beirflow.config.experiment import Experiment
 from beirflow.config.load import load_experiment
 from beirflow.config.systems import make_system
 from beirflow.core.errors import ConfigError
+from beirflow.core.layout import MODEL
 from beirflow.extensions.genq.parameters import trained_systems, training_of
+from beirflow.families.stage import Task
 from tiny_expanders import save_deepct, save_tiny_t5
+from workflow_rules import encoding_of
 
 GENERATOR = {"model": "BeIR/query-gen-msmarco-t5-base-v1", "revision": "0" * 40}
 BASE = {"model": "some/encoder", "revision": "1" * 40, "max_length": 200}
@@ -45,21 +48,21 @@ def test_a_trained_system_is_its_base_with_a_training_of_the_papers_settings() -
 
 def test_model_and_vectors_are_those_of_the_dataset() -> None:
     experiment = configured(genq=genq(), shorter={"variant_of": "genq", "dimensions": 8})
-    found = [experiment.model_record(system, "scifact") for system in ("base", "genq", "shorter")]
-    assert found == ["<results>/models/base.json", *["<results>/models/genq/scifact.json"] * 2]
-    assert experiment.model_record("genq", "fever") != found[1]
+    found = [Task(experiment, {"system": system, "dataset": "scifact"}).files(MODEL) for system in ("base", "genq", "shorter")]
+    assert found == [["<results>/models/base.json"], *[["<results>/models/genq/scifact.json"]] * 2]
+    assert Task(experiment, {"system": "genq", "dataset": "fever"}).files(MODEL) != found[1]
     assert experiment.shared_with("climate-fever") == experiment.shared_with("climate-fever", "base") == "fever"
     assert experiment.shared_with("climate-fever", "genq") is None
 
 
 def test_a_trained_model_has_no_place_but_next_to_its_record_and_what_it_began_as_has_one() -> None:
     experiment = configured(genq=genq())
-    encoder = experiment.encoding("genq", "scifact")
+    encoder = encoding_of(experiment, "genq", "scifact")
     assert (encoder["model"], encoder["revision"], encoder["max_length"]) == ("", None, 200)
     training = training_of(experiment, "genq", "scifact")
     assert (training["encoder"]["model"], training["encoder"]["revision"]) == (BASE["model"], BASE["revision"])
     assert training["train"]["batch"] == 75
-    assert experiment.encoding("genq", "scifact") == configured(genq=genq(batch=20)).encoding("genq", "scifact")
+    assert encoding_of(experiment, "genq", "scifact") == encoding_of(configured(genq=genq(batch=20)), "genq", "scifact")
 
 
 def test_a_draw_of_documents_has_a_name_of_its_own() -> None:

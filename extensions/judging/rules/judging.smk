@@ -1,21 +1,6 @@
 """Pools of unjudged documents, and a model as judge of them.
 
-REQUIRED INPUTS
-  documents, queries, qrels, corpus = <results>/corpora/<dataset>/…
-  runs, means = <results>/runs/<system>/<dataset>.parquet, <results>/metrics/<system>/<dataset>.json of all systems
-
-OUTPUTS
-  pool    = <results>/pool/<dataset>.jsonl            unjudged documents in the first ranks of all systems, to be judged
-  sample  = <results>/judge/<dataset>-sample.jsonl    pairs that people judged, with the grades of both
-  judged  = <results>/judge/<dataset>.jsonl           the pool with the judge's grades
-  record  = <results>/judge/<dataset>.json            prompt, model, tokens and cost
-  page    = <results>/judge/<dataset>.html            agreement with people, and the systems under both
-  answers = <results>/judge/<dataset>.answers         not declared: all answers; none is asked for twice
-
-STEPS
-  - collect the unjudged documents in the first ranks
-  - ask the model for a sample of judged pairs, then for the pool
-  - compare its grades with those of people
+The answers of the judge are kept beside its grades, not declared: none is asked for twice.
 """
 
 from beirflow.extensions.judging import layout as judging_files
@@ -38,8 +23,7 @@ rule pool_unjudged:
     conda:
         "../../../envs/report.yaml"
     params:
-        **calls("beirflow.extensions.judging.pool:pool_unjudged"),
-        command=command_of("pool_unjudged"),
+        **job("pool_unjudged", "beirflow.extensions.judging.pool:pool_unjudged"),
         pool_depth=config["pool_depth"],
     message:
         "pool the unjudged documents of {wildcards.dataset}"
@@ -66,8 +50,7 @@ rule judge_pool:
     conda:
         "../../../envs/data.yaml"
     params:
-        **calls("beirflow.extensions.judging.judge:judge_pool"),
-        command=command_of("judge_pool"),
+        **job("judge_pool", "beirflow.extensions.judging.judge:judge_pool"),
         judge=config["judge"],
     message:
         "let the judge grade the pool of {wildcards.dataset}"
@@ -91,8 +74,7 @@ rule write_judge_page:
     conda:
         "../../../envs/audit.yaml"
     params:
-        **calls("beirflow.extensions.judging.page:write_judge_page"),
-        command=command_of("write_judge_page"),
+        **job("write_judge_page", "beirflow.extensions.judging.page:write_judge_page"),
         main_measure=experiment.main_measure,
     message:
         "compare the judge of {wildcards.dataset} with people"

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from beirflow.config.asked import analyzer_code, asked_code, code_by_name
+from beirflow.config.asked import asked_code
 from beirflow.config.load import load_experiment
 from beirflow.core.errors import ConfigError
+from beirflow.families.stage import Task, analyzer_code, code_by_name
 from beirflow.run import code_version
 from beirflow.run.code_version import code_of
 from workflow_rules import rule_modules, workflow_rules
@@ -18,13 +19,13 @@ def test_texts_are_analyzed_in_the_language_of_their_dataset_unless_an_analyzer_
     chosen = ["miracl.fi", "miracl.sw", "beir-nl.scifact", "scifact"]
     stated = {"family": "lexical", "analyzer": "lucene-spanish"}
     experiment = load_experiment({"systems": ["bm25", "mine"], "datasets": chosen, "custom": {"systems": {"mine": stated}}})
-    found = [experiment.settings_on("bm25", dataset)["analyzer"] for dataset in chosen]
+    found = [experiment.settings_for("bm25", dataset).analyzer for dataset in chosen]
     assert found == ["lucene-finnish", "lucene-swahili", "lucene-dutch", "lucene-english"]
     assert [experiment.analyzers(dataset) for dataset in chosen] == [[each, "lucene-spanish"] for each in found]
     assert load_experiment({"systems": "contriever", "datasets": chosen[:1]}).analyzers(chosen[0]) == ["lucene-english"]
     assert experiment.in_paths("bm25", "miracl.fi") == {"system": "bm25", "analyzer": "lucene-finnish"}
     assert experiment.expansions.index("lucene-finnish").analyzer == "lucene-finnish"
-    assert {experiment.settings_on("mine", dataset)["analyzer"] for dataset in chosen} == {"lucene-spanish"}
+    assert {experiment.settings_for("mine", dataset).analyzer for dataset in chosen} == {"lucene-spanish"}
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,8 @@ def test_jobs_of_other_languages_alone_depend_on_their_code() -> None:
     assert analysing == {"index_chunk", "search_index", "inspect_dataset"}  # beside what answers a query
     experiment = load_experiment({"systems": ["bm25"], "datasets": ["miracl.fi", "scifact"]})
     code = code_of([f"beirflow.{chains}"])
-    assert [code_by_name(experiment, "bm25", dataset) for dataset in ("miracl.fi", "scifact")] == [code, None]
+    tasks = [Task(experiment, {"system": "bm25", "dataset": dataset}) for dataset in ("miracl.fi", "scifact")]
+    assert [*map(code_by_name, tasks)] == [code, None]
     assert [analyzer_code(experiment.analyzers(dataset)) for dataset in ("miracl.fi", "scifact")] == [code, None]
     assert asked_code(experiment, "bm25", "miracl.fi") != asked_code(experiment, "bm25", "scifact")
     reached = code_version.reached_modules(Path(code_version.PACKAGE, *chains.split(".")).with_suffix(".py"))

@@ -1,18 +1,4 @@
-"""Near-duplicates of a test set in another corpus.
-
-REQUIRED INPUTS
-  documents, queries, qrels, corpus = <results>/corpora/<dataset>/…
-  other_documents, other_queries, other_corpus = <results>/corpora/<other>/…
-  means, per_query = <results>/metrics/<system>/<dataset>.json, .parquet of every configured system
-
-OUTPUTS
-  scores = <results>/near-duplicates/<dataset>/<other>.csv          scores without queries that another corpus has
-  pairs  = <results>/near-duplicates/<dataset>/<other>-pairs.csv    every pair
-
-STEPS
-  - find the queries and relevant documents that the other corpus has, too
-  - average without them
-"""
+"""Near-duplicates of a test set in another corpus."""
 
 from beirflow.extensions.near_duplicates import layout as near_files
 
@@ -38,10 +24,10 @@ rule find_near_duplicates:
     conda:
         "../../../envs/data.yaml"
     params:
-        **calls(
-            "beirflow.extensions.near_duplicates.near_duplicates:find_near_duplicates"
+        **job(
+            "find_near_duplicates",
+            "beirflow.extensions.near_duplicates.near_duplicates:find_near_duplicates",
         ),
-        command=command_of("find_near_duplicates"),
         main_measure=experiment.main_measure,
     message:
         "find near-duplicates of {wildcards.dataset} in {wildcards.other}"

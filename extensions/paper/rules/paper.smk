@@ -1,32 +1,11 @@
-"""The tables, figures and findings of the BEIR paper, from the configured systems and datasets.
+"""The tables, figures and findings of the BEIR paper, from the configured systems and datasets."""
 
-REQUIRED INPUTS
-  means      = <results>/metrics/<system>/<dataset>.json of every configured system and dataset
-  runs, records = <results>/runs/<system>/<dataset>.parquet, .json
-  documents, queries, qrels, corpus = <results>/corpora/<dataset>/…
-  inspections, comparison, costs = the outputs of analyse.smk
-  latencies  = <results>/latency/<system>/<dataset>.json of every configured system on one dataset
-  printed    = extensions/paper/catalogue/paper.yaml, workflow/catalogue/published.yaml: the printed values
-
-OUTPUTS
-  tables     = <results>/paper/<table>.csv             tables 1 and 2, findings, and the data of every figure
-  words, statistics = <results>/paper/words/<dataset>.parquet, .json   word frequencies; counts and lengths
-  figures    = <results>/paper/<figure>.pdf, .svg
-  page       = <results>/paper/index.html              all parts, and the missing ones; index.json, the digests
-
-STEPS
-  - tabulate every system on every dataset with the printed values; average over named datasets
-  - count documents, queries and words; compare the words of datasets
-  - check every finding
-  - measure the possible effect of unjudged documents
-  - tabulate latency and index size with quoted values of the paper
-  - draw the figures, write the page
-"""
-
+from beirflow.config import reading
 from beirflow.config.asked import corpus_of
 from beirflow.extensions.paper import layout as paper_files
 from beirflow.extensions.paper.facts import PRINTED
 from beirflow.extensions.paper import registry as of_paper
+from beirflow.extensions.paper.similarities import similarity_pairs
 
 printed = [
     *map(on_this_machine, (str(PRINTED), f"{WORKFLOW}/catalogue/published.yaml"))
@@ -45,8 +24,7 @@ rule tabulate_paper:
     conda:
         "../../../envs/report.yaml"
     params:
-        **calls("beirflow.extensions.paper.score_tables:write_tables"),
-        command=command_of("tabulate_paper"),
+        **job("tabulate_paper", "beirflow.extensions.paper.score_tables:write_tables"),
         measures=of_paper.SCORE_TABLES,
     message:
         "tabulate scores with the printed ones"
@@ -68,8 +46,7 @@ rule count_corpus:
     conda:
         "../../../envs/report.yaml"
     params:
-        **calls("beirflow.extensions.paper.statistics:count_corpus"),
-        command=command_of("count_corpus"),
+        **job("count_corpus", "beirflow.extensions.paper.statistics:count_corpus"),
     message:
         "count the words of {wildcards.dataset}"
     shell:
@@ -90,8 +67,9 @@ rule describe_corpora:
     conda:
         "../../../envs/report.yaml"
     params:
-        **calls("beirflow.extensions.paper.corpus_tables:write_table_1"),
-        command=command_of("describe_corpora"),
+        **job(
+            "describe_corpora", "beirflow.extensions.paper.corpus_tables:write_table_1"
+        ),
         rows=experiment.chosen_rows,
     message:
         "tabulate statistics of the corpora with the printed ones"
@@ -113,8 +91,7 @@ rule check_claims:
     conda:
         "../../../envs/report.yaml"
     params:
-        **calls("beirflow.extensions.paper.findings:write_claims"),
-        command=command_of("check_claims"),
+        **job("check_claims", "beirflow.extensions.paper.findings:write_claims"),
     message:
         "check the findings of the paper"
     shell:
@@ -134,9 +111,11 @@ rule compare_with_baseline:
     conda:
         "../../../envs/report.yaml"
     params:
-        **calls("beirflow.extensions.paper.score_tables:write_against_baseline"),
-        command=command_of("compare_with_baseline"),
-        baseline=experiment.baseline,
+        **job(
+            "compare_with_baseline",
+            "beirflow.extensions.paper.score_tables:write_against_baseline",
+        ),
+        baseline=reading.baseline(experiment),
     message:
         "count the datasets on which systems beat the baseline"
     shell:
@@ -154,8 +133,7 @@ rule measure_overlap:
     conda:
         "../../../envs/report.yaml"
     params:
-        **calls("beirflow.extensions.paper.overlap:measure_overlap"),
-        command=command_of("measure_overlap"),
+        **job("measure_overlap", "beirflow.extensions.paper.overlap:measure_overlap"),
         rows=experiment.chosen_rows,
     message:
         "measure the word overlap of datasets"
@@ -176,8 +154,10 @@ rule tabulate_lengths:
     conda:
         "../../../envs/report.yaml"
     params:
-        **calls("beirflow.extensions.paper.corpus_tables:write_length_tables"),
-        command=command_of("tabulate_lengths"),
+        **job(
+            "tabulate_lengths",
+            "beirflow.extensions.paper.corpus_tables:write_length_tables",
+        ),
         rows=experiment.chosen_rows,
     message:
         "tabulate the lengths of retrieved and judged documents"
@@ -198,9 +178,11 @@ rule compare_similarities:
     conda:
         "../../../envs/report.yaml"
     params:
-        **calls("beirflow.extensions.paper.score_tables:compare_similarities"),
-        command=command_of("compare_similarities"),
-        pairs=experiment.similarity_pairs,
+        **job(
+            "compare_similarities",
+            "beirflow.extensions.paper.score_tables:compare_similarities",
+        ),
+        pairs=similarity_pairs(experiment),
     message:
         "compare two similarities of the same vectors"
     shell:
@@ -223,10 +205,9 @@ rule draw_paper:
     conda:
         "../../../envs/report.yaml"
     params:
-        **calls("beirflow.extensions.paper.figures:draw_figures"),
-        command=command_of("draw_paper"),
-        pairs=experiment.similarity_pairs,
-        style=experiment.figure_style,
+        **job("draw_paper", "beirflow.extensions.paper.figures:draw_figures"),
+        pairs=similarity_pairs(experiment),
+        style=reading.figure_style(experiment),
     message:
         "draw the figures of the paper"
     shell:
@@ -249,8 +230,7 @@ rule measure_bias:
     conda:
         "../../../envs/data.yaml"
     params:
-        **calls("beirflow.extensions.paper.bias:measure_bias"),
-        command=command_of("measure_bias"),
+        **job("measure_bias", "beirflow.extensions.paper.bias:measure_bias"),
         corpora=experiment.chosen_datasets,
         rows=experiment.chosen_rows,
         extra_paths=experiment.extra_judgements,
@@ -276,8 +256,10 @@ rule tabulate_efficiency:
     conda:
         "../../../envs/report.yaml"
     params:
-        **calls("beirflow.extensions.paper.efficiency:tabulate_efficiency"),
-        command=command_of("tabulate_efficiency"),
+        **job(
+            "tabulate_efficiency",
+            "beirflow.extensions.paper.efficiency:tabulate_efficiency",
+        ),
     message:
         "tabulate latency and index size with quoted values"
     shell:
@@ -313,11 +295,11 @@ rule write_paper:
     conda:
         "../../../envs/report.yaml"
     params:
-        **calls(
+        **job(
+            "write_paper",
             "beirflow.extensions.paper.page:write_paper",
             other_paths="beirflow.extensions.paper.page:counted_files()",
         ),
-        command=command_of("write_paper"),
     message:
         "write the page of the paper"
     shell:

@@ -13,6 +13,8 @@ from beirflow.config.configuration import KEYS, problems_with
 from beirflow.config.experiment import Experiment
 from beirflow.config.main_measure import cutoff_of, main_measure
 from beirflow.config.manifest import TUNED_ON
+from beirflow.config.stated import configured_systems, experiment_of, stated_system, unknown_in
+from beirflow.config.systems import catalogue_systems
 from beirflow.core.digests import file_digest
 from beirflow.core.layout import ARCHIVE, CORPUS, MANIFEST, METRICS, SUMMARY
 from beirflow.data.catalogue.choice import check_own_names, corpora_named
@@ -44,8 +46,8 @@ def stated_experiment(chain: Chain, auditor: Experiment) -> Stated:
     """Return the experiment of a manifest, with the places of the auditor; RecordError or ValueError for one that cannot be."""
     manifest = chain.manifest
     entries = part(manifest, "systems", kind=dict)
-    unknown = {name: kind for name, entry in entries.items() if (kind := auditor.unknown_in(entry))}
-    systems = {name: auditor.system_as_stated(name, entry) for name, entry in entries.items() if name not in unknown}
+    unknown = {name: kind for name, entry in entries.items() if (kind := unknown_in(entry))}
+    systems = {name: stated_system(name, entry) for name, entry in entries.items() if name not in unknown}
     while lost := {
         name: unknown[other]
         for name, system in systems.items()
@@ -62,7 +64,7 @@ def stated_experiment(chain: Chain, auditor: Experiment) -> Stated:
         for name in chain.corpora
         if (record := chain.records.get(CORPUS(dataset=name))) is not None
     }
-    experiment = auditor.as_stated(kept, documents)
+    experiment = experiment_of(kept, documents, auditor)
     known = {
         name: here
         for name, system in systems.items()
@@ -139,7 +141,7 @@ def _problems(chain: Chain, auditor: Experiment) -> list[str]:
     lines = problems_with({key: value for key, value in found.items() if key in KEYS}).lines
     if not lines:
         problems = Problems()
-        for name in _custom(chain, "systems").keys() & auditor.published_systems.keys():
+        for name in _custom(chain, "systems").keys() & catalogue_systems().keys():
             problems.add(f"custom.systems.{name}", name, "the catalogue has a system of this name")
         check_own_names(_defined(chain), auditor.catalogue, problems)
         lines = problems.lines
@@ -156,7 +158,7 @@ def _check_names(chain: Chain, auditor: Experiment) -> Iterator[Check]:
     manifest = chain.manifest
     configuration = manifest["configuration"]
     systems, datasets = configuration["systems"], configuration["datasets"]
-    needed = auditor.with_needed(systems, auditor.systems_as_configured(_custom(chain, "systems")))
+    needed = auditor.with_needed(systems, configured_systems(_custom(chain, "systems")))
     rows = list(auditor.catalogue.datasets) if datasets == "all" else datasets
     expected = {
         "systems": [*systems, *(name for name in needed if name not in systems)],
@@ -172,12 +174,12 @@ def _check_names(chain: Chain, auditor: Experiment) -> Iterator[Check]:
 def _check_system(chain: Chain, auditor: Experiment, name: str, found: Mapping[str, Any]) -> Iterator[Check]:
     """Compare a system with its definition in the configuration or the catalogue and, but for places, with the auditor's."""
     own = _custom(chain, "systems")
-    if unknown := auditor.unknown_in(found):
+    if unknown := unknown_in(found):
         yield Check(NAME, NOT_CHECKED, f"{name} needs an extension that is not installed: {unknown}", "", (MANIFEST,))
         return
     expected = {BY_CATALOGUE: auditor.systems.get(name)}
     if name in own:
-        expected = {BY_CONFIGURATION: auditor.systems_as_configured(own).get(name), BY_AUDITOR: auditor.systems.get(name)}
+        expected = {BY_CONFIGURATION: configured_systems(own).get(name), BY_AUDITOR: auditor.systems.get(name)}
     if not any(expected.values()):
         yield Check(NAME, NOT_CHECKED, f"{name} is known here by its manifest only; its settings are as they are stated")
     for by, system in expected.items():

@@ -9,6 +9,7 @@ from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, Result
 from beirflow.audit.reading import part
 from beirflow.config.experiment import Experiment
+from beirflow.config.systems import catalogue_systems
 from beirflow.data.catalogue.catalogue import tolerance
 from beirflow.evaluation.summary import PUBLISHED
 
@@ -30,7 +31,7 @@ def check_published(chain: Chain, auditor: Experiment) -> list[Check]:
 def _compare(chain: Chain, auditor: Experiment, path: str, result: Result) -> Iterator[Check]:
     """Compare a result with every published score of its system on its dataset, or say why there is none."""
     (system, dataset), record = result, chain.record(path)
-    known = auditor.published_systems.get(system)
+    known = catalogue_systems().get(system)
     is_certain = known and asdict(known) == part(chain.manifest, "systems", system) and part(record, "official_data") is True
     sources = [each for each in auditor.catalogue.published.get(system, []) if dataset in each["scores"]]
     measures = part(record, "measures", kind=dict)

@@ -18,7 +18,7 @@ def main(options: Namespace) -> int:
     """Run the workflow; return its exit status."""
     given = None
     if options.on is not None:
-        from beirflow.config.guess import machine_named
+        from beirflow.config.hours import machine_named
 
         machine_named(options.on)  # an unknown one is an error before Snakemake starts
         given = {"command": {"estimate": {"on": options.on}}}

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from beirflow.config.dependencies import needed
 from beirflow.config.experiment import MOST_THREADS, Experiment
 from beirflow.core.layout import RESULTS, RUN_RECORD
 from beirflow.data.catalogue.choice import asked_corpus
-from beirflow.families.postings.names import modules_of
 from beirflow.run.code_version import code_of
 
 
@@ -33,7 +33,7 @@ def asked_systems(experiment: Experiment, system: str, dataset: str) -> dict[str
         entries[name] = {
             "family": known.family,
             "kind": f"{kind.__module__}:{kind.__qualname__}",
-            "settings": experiment.settings_on(name, dataset),
+            "settings": asdict(experiment.settings_for(name, dataset)),
             "answers": family.answers,
             "has_models": family.model_record(known.settings) is not None,
         }
@@ -63,21 +63,9 @@ def asked_code(experiment: Experiment, system: str, dataset: str) -> str:
     modules: set[str] = set()
     for name in needed([system], experiment.systems):
         family, settings = experiment.family(name), experiment.systems[name].settings
-        modules |= {type(settings).__module__, *experiment.modules_by_name(name, dataset)}
+        modules |= {type(settings).__module__, *family.by_name(experiment.settings_for(name, dataset))}
         modules |= {family.answers.partition(":")[0]} if family.answers else set()
     return code_of(modules)
-
-
-def code_by_name(experiment: Experiment, system: str, dataset: str) -> str | None:
-    """Return the digest of the code that the stages of a system import by name for a corpus; None if they import none."""
-    modules = experiment.modules_by_name(system, dataset)
-    return code_of(modules) if modules else None
-
-
-def analyzer_code(names: Iterable[str]) -> str | None:
-    """Return the digest of the code of analyzers, which is imported by name; None without those of extensions."""
-    modules = [module for name in names for module in modules_of(name)]
-    return code_of(modules) if modules else None
 
 
 def finder_of(experiment: Experiment, system: str) -> str | None:
@@ -89,6 +77,25 @@ def finder_code(experiment: Experiment, system: str) -> str:
     """Return the digest of the code that finds matches of a system's hits, which is imported by name, too."""
     kind = type(experiment.systems[system].settings)
     return code_of([str(finder_of(experiment, system)).partition(":")[0], kind.__module__])
+
+
+def given_file(experiment: Experiment, expansion: str, dataset: str) -> str:
+    """Return the file outside the results that holds a given expansion for a corpus."""
+    return experiment.expansions.file(expansion, experiment.datasets[dataset].whole_name)
+
+
+def gpu_share(experiment: Experiment, limits: Mapping[str, int]) -> tuple[int, int | None]:
+    """Return threads and ``gpu`` that a job requests from Snakemake to compute on a GPU.
+
+    ``limits`` are Snakemake's: ``_cores`` and, if it is limited, ``gpu``, the number of such jobs at once. Threads are so few
+    that all these jobs find cores; the share of ``gpu`` is None if that is not limited: an executor of a cluster would ask
+    for a GPU, which a profile decides.
+    """
+    gpus, cores = limits.get("gpu"), limits.get("_cores")
+    if experiment.config["device"] == "cpu" or gpus is None:
+        return MOST_THREADS, None
+    # An executor of a cluster has no ``_cores``.
+    return max(1, min(MOST_THREADS, (cores or MOST_THREADS) // max(1, gpus))), 1
 
 
 def all_cores(limits: Mapping[str, int]) -> int:

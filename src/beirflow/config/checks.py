@@ -10,6 +10,7 @@ from beirflow.config.dependencies import check_dependencies, check_run_files, ch
 from beirflow.config.experiment import Experiment
 from beirflow.config.families import FAMILIES
 from beirflow.config.main_measure import cutoff_of, name_of
+from beirflow.config.reading import explanations, published_results
 from beirflow.config.source_checks import check_sources, disk_in_words
 from beirflow.config.systems import absent_systems, catalogue_systems, instead_of
 from beirflow.core.addresses import has_other_variables, shown
@@ -111,7 +112,7 @@ def check_combinations(experiment: Experiment, problems: Problems) -> None:
         check(experiment, problems)
     _check_references(experiment, problems)
     _check_gate(experiment, problems)
-    result, results = experiment.options("explain").get("result"), experiment.published_results
+    result, results = experiment.options("explain").get("result"), published_results(experiment)
     if result not in (None, *results):
         with_scores = ", ".join(results) or "none: no configured system has a published score on a configured dataset"
         problems.add("command.explain.result", result, f"allowed are null and {with_scores}{nearest(result, results)}")
@@ -163,7 +164,7 @@ def check_planned(experiment: Experiment, rules: Set[str]) -> None:
         )
     if "gate" in rules and [baseline] == experiment.chosen_systems:
         raise ConfigError(f"gate.baseline is {baseline}, the only configured system; name another in systems as well")
-    if "explain" in rules and not experiment.explanations:
+    if "explain" in rules and not explanations(experiment):
         raise ConfigError(
             "explain: nothing is published of these systems on these datasets; ask for a result with a published score, e.g."
             " snakemake --cores 2 --config systems=bm25 datasets=nfcorpus -- explain"

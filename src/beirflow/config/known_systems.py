@@ -7,9 +7,7 @@ from typing import Any
 
 from beirflow.config.datasets import Datasets
 from beirflow.config.dependencies import needed
-from beirflow.config.families import DEFAULT, FAMILIES
-from beirflow.config.systems import catalogue_systems, make_system, make_systems
-from beirflow.data.catalogue.schema import Problems
+from beirflow.config.families import FAMILIES
 from beirflow.families.expansions.models import expansion_files
 from beirflow.families.expansions.settings import Expansion
 from beirflow.families.family import Family
@@ -78,36 +76,6 @@ class Systems(Datasets):
     with_needed = staticmethod(needed)
 
     @property
-    def published_systems(self) -> Mapping[str, System]:
-        """Return the systems of the catalogue by name."""
-        return catalogue_systems()
-
-    def unknown_in(self, entry: Mapping[str, Any]) -> str:
-        """Return in words what nothing here knows of an entry of a manifest, its family or a setting; empty if all is known."""
-        family = FAMILIES.get(str(entry.get("family")))
-        if family is None:
-            return str(entry.get("family"))
-        known = {field.name for field in fields(family.settings)}
-        unknown = [key for key, value in entry["settings"].items() if key not in known and value is not None]
-        return f"{family.name} with {', '.join(unknown)}, of an extension that is not installed" if unknown else ""
-
-    def system_as_stated(self, name: str, entry: Mapping[str, Any]) -> System:
-        """Return the system that an entry of a manifest states. Raise ValueError for one that nothing here knows."""
-        if unknown := self.unknown_in(entry):
-            raise ValueError(f"nothing here knows the family {unknown}")
-        known = {field.name for field in fields(FAMILIES[entry["family"]].settings)}
-        # Without a value, a setting of an extension that is not installed decides nothing.
-        settings = {key: value for key, value in entry["settings"].items() if key in known or value is not None}
-        settings.pop("name", None)
-        return make_system(name, {"family": entry["family"], **settings, "trained_on": entry.get("trained_on", {})})
-
-    def systems_as_configured(self, entries: Mapping[str, Mapping[str, Any]]) -> Mapping[str, System]:
-        """Return the systems of the catalogue and those that a configuration defines, if their families are known."""
-        known = catalogue_systems()
-        entries = {name: entry for name, entry in entries.items() if entry.get("family", DEFAULT) in FAMILIES}
-        return {**known, **make_systems(entries, known, "custom.systems", Problems())}
-
-    @property
     def chosen_systems(self) -> list[str]:
         """Return the names of the configured systems."""
         return list(self.config["systems"])
@@ -116,15 +84,6 @@ class Systems(Datasets):
     def needed_systems(self) -> list[str]:
         """Return the names of the configured systems, and after them of those whose runs they are made from."""
         return needed(self.chosen_systems, self.systems)
-
-    @property
-    def similarity_pairs(self) -> list[tuple[str, str]]:
-        """Return the configured systems that compare the same vectors, one by the cosine and one by the dot product."""
-        by_vectors: dict[str, dict[str, str]] = {}
-        for name in self.chosen_systems:
-            if compared := self.family(name).compared(self.systems[name].settings):
-                by_vectors.setdefault(compared[0], {}).setdefault(compared[1], name)
-        return [(each["cosine"], each["dot"]) for each in by_vectors.values() if len(each) > 1]
 
     def settings(self, system: str, *unused: str) -> dict[str, Any]:
         """Return the settings of a system, as parameters of a rule.
@@ -169,10 +128,6 @@ class Systems(Datasets):
     def encoder_of(self, system: str) -> str:
         """Return the system whose model and representations a system uses: its own, unless it is a variant of another."""
         return self.family(system).in_paths(self.systems[system].settings)["system"]
-
-    def variant(self, system: str) -> dict[str, Any]:
-        """Return the compression of the vectors that a dense system searches, and the system that has them."""
-        return self.systems[system].settings.variant
 
     def systems_of(self, *families: str) -> list[str]:
         """Return the names of all known systems of some families, configured or not."""

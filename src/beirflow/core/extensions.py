@@ -80,7 +80,6 @@ class Maker(NamedTuple):
     """The way in which models make additions to documents of a kind; functions are named as "module:function"."""
 
     rule: str  # that makes those of a chunk
-    word: float  # seconds that two cores need for each word of the documents, in orders of magnitude
     problem: str  # function that returns from an Expansion why it cannot be made, or None
 
 
@@ -104,7 +103,6 @@ class Extension:
     targets: Mapping[str, tuple[Pattern, str]] = field(default_factory=dict)  # by word to ask for, a file and what it is
     files: Mapping[Pattern, str] = field(default_factory=dict)  # what the files are that people ask for
     names: Mapping[str, Callable[[], list[str]]] = field(default_factory=dict)  # by name in a pattern, its values
-    seconds: Mapping[str, float] = field(default_factory=dict)  # expected of a job of a rule that takes longer than others
     pages: Mapping[Pattern, Page] = field(default_factory=dict)  # by the pattern of their record
     commands: Mapping[str, Command] = field(default_factory=dict)  # by name
     inventories: tuple[Inventory, ...] = ()  # among its files

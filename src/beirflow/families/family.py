@@ -1,12 +1,13 @@
 """The interface of a family of systems: it turns a prepared corpus and its queries into runs.
 
-A family is a room with a subclass of :class:`Family`, a rule file, and a line in ``config/families.py``. Nothing else names it:
-every other module asks the object. Every default of :class:`Family` means "nothing", so that a family states only what it has::
+A family is a folder with a subclass of :class:`Family`, and a line in ``config/families.py``. Nothing else names it: every other
+module asks the object, and the workflow makes a rule of each of its stages. Every default of :class:`Family` means "nothing", so
+that a family has only what it needs::
 
     class LexicalFamily(Family):
         name = "lexical"
         settings = LexicalSettings
-        represents = Stage("index_chunk", chunked=True, word=2e-6)
+        stages = (Stage("index_chunk", …, reads={"documents": DOCUMENTS}, makes={"postings": POSTINGS}),)
 
         def in_paths(self, settings: LexicalSettings) -> dict[str, str]:
             return {"system": settings.name, "analyzer": settings.index.name}
@@ -17,38 +18,16 @@ The module imports nothing that computes; functions that compute are named as ``
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from beirflow.core.layout import MODEL
 from beirflow.core.patterns import Pattern
+from beirflow.families.stage import Stage
 from beirflow.families.system import Setting, System
 from beirflow.ranking.run_settings import settings_in_record
 
 TOKENS_PER_WORD = 1.3  # tokens of an English word in the vocabularies of common encoders, until they are measured
-
-
-@dataclass(frozen=True)
-class Stage:
-    """A step of a family, and the seconds that two cores need for a unit of its work, in orders of magnitude.
-
-    Progress starts from these seconds; measured times correct them during a run.
-    """
-
-    rule: str
-    chunked: bool = False  # one job for each chunk of a corpus, not one for a corpus
-    blocked: bool = False  # one job for each block of queries
-    word: float = 0.0  # seconds for each word of the documents
-    pair: float = 0.0  # seconds for each pair of a query and a document
-    pair_on_gpu: float | None = None  # the same on one H200, as docs/gpus.md has it; None for a stage that uses no GPU
-    query: float = 0.0  # seconds for each query
-    row: float = 0.0  # seconds for each row of the run
-    job: float = 0.0  # seconds for each job, besides its start
-
-    def seconds(self, *, words: float = 0.0, pairs: float = 0.0, queries: float = 0.0, rows: float = 0.0) -> float:
-        """Return the expected seconds of a job without its start, for its amounts of work."""
-        return self.word * words + self.pair * pairs + self.query * queries + self.row * rows + self.job
 
 
 class Reads(NamedTuple):
@@ -76,7 +55,6 @@ class Family:
 
     # Kind of its systems.
     has_model: bool = False  # a system has one model, which fetch_model finds
-    read_by_model: tuple[str, ...] = ()  # kinds of work, as in experiment.expected_cost.work, whose words a model reads
     direct: bool = False  # its rules write runs, not candidates that are merged
     own_candidates: bool = False  # its systems can rank only the candidates of each query, where a dataset states these
 
@@ -92,19 +70,10 @@ class Family:
     # Function for latency, as "module:function"; None if the family has none.
     answers: str | None = None  # opens a system for one query at a time: runs.answers.Open
 
-    # Stages, in their order.
-    represents: Stage | None = None  # turns the documents of a chunk into what is searched
-    searches: Stage | None = None  # searches a chunk
-    other_stages: tuple[Stage, ...] = ()
+    stages: tuple[Stage, ...] = ()  # each is a rule
 
     # Files.
     representations: tuple[Pattern, ...] = ()  # what its systems search, unless ``searched`` says otherwise
-    assumed_size: str = ""  # sizes that stored_bytes assumes, in words
-
-    @property
-    def stages(self) -> list[Stage]:
-        """All stages."""
-        return [stage for stage in (self.represents, self.searches, *self.other_stages) if stage]
 
     # The configuration.
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from beirflow.core.extensions import forms
-from beirflow.families.family import Stage
 from beirflow.families.formed import key_in, value_in
 from beirflow.families.system import Setting
 
@@ -13,17 +12,12 @@ from beirflow.families.system import Setting
 class Form:
     """A form with its settings, described without importing what computes; every default means "nothing"."""
 
-    stage: ClassVar[Stage]  # that makes the model
+    rule: ClassVar[str]  # that makes the model
     spare: ClassVar[float] = 0.0  # bytes that an unfinished job needs, over those of the weights
-    most_documents: ClassVar[int]  # of a corpus that its job reads, unless ``documents`` says otherwise
+    most_documents: ClassVar[int]  # of a corpus that its job reads by default
 
     def __init__(self, settings: Any) -> None:
         self.settings = settings
-
-    @property
-    def documents(self) -> int:
-        """Most documents of a corpus that its job reads."""
-        return self.most_documents
 
     def problem(self, base: Any) -> Setting | None:
         """Return a setting that prevents that a model is made from a base; None if it can be made."""
@@ -31,10 +25,6 @@ class Form:
 
     def given_files(self, dataset: str) -> dict[str, Path]:
         """Return files outside the results that the model is made from, by the keys of the settings that name them."""
-        return {}
-
-    def work(self, documents: int) -> dict[str, float]:
-        """Return the amounts of work on a corpus of so many documents, by stage, as those of expected_cost.work."""
         return {}
 
 

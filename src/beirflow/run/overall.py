@@ -13,7 +13,6 @@ from statistics import median
 SHOWN = 3  # most jobs that a line names
 LEAST, MOST = 0.05, 0.95  # share of a job that takes longer than expected, whatever it reports: it is neither new nor done
 DOUBT = 0.01  # share of the work up to which the time of some jobs says little of others
-LONG = 2 * 3600.0  # seconds of a run of which more is said before it starts
 START = 0.5  # fixed start-up time of a job that is forked, in seconds
 
 
@@ -45,9 +44,8 @@ class Overall:
 
     def beginning(self) -> str:
         """Return in words how much there is to do."""
-        jobs, seconds = len(self.expected), self.seconds_left()
-        about = f", about {duration(seconds)} (guess)" if seconds < LONG else ""
-        return f"{'1 job' if jobs == 1 else f'{jobs:,} jobs'} to do{about}"
+        jobs = len(self.expected)
+        return f"{'1 job' if jobs == 1 else f'{jobs:,} jobs'} to do"
 
     def begin(self, job: int, name: str, share: Callable[[], float | None] = lambda: None) -> None:
         """Begin a job; ``name`` is what a person calls it, ``share`` returns the share that it reports as done, None for none."""

@@ -136,6 +136,12 @@ class WorkflowRun:
         """Names of all rules."""
         return [rule.name for rule in self._workflow.rules]
 
+    @otherwise(lambda: None, "--list-rules has names alone")
+    def describe_rules(self) -> None:
+        """Let ``--list-rules`` say what each rule does, in the words that its jobs print."""
+        for rule in self._workflow.rules:
+            rule.docstring = re.sub(r"\{wildcards\.(\w+)\}", r"<\1>", rule.message or "")
+
     @property
     @otherwise(dict, "an audit compares no digests of code")
     def codes(self) -> dict[str, str | None]:

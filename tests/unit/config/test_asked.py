@@ -1,7 +1,6 @@
 """Needs of systems that are asked, with those of the systems that they are made from; wildcards match names of a list alone."""
 
 import re
-from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -43,7 +42,7 @@ def test_systems_come_with_those_that_they_are_made_from(experiment: Experiment)
     found = asked_systems(experiment, "fused", "scifact")
     assert {name: entry["family"] for name, entry in found.items()} == {"fused": "fusion", "bm25": "lexical", "small": "dense"}
     for name, entry in found.items():
-        assert asdict(system_of(name, entry).settings) == experiment.settings_on(name, "scifact")
+        assert system_of(name, entry).settings == experiment.settings_for(name, "scifact")
 
 
 def test_code_that_answers_is_known_although_nothing_imports_it(experiment: Experiment) -> None:

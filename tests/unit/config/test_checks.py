@@ -1,6 +1,5 @@
 """Checks of what a configuration needs."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from beirflow.config.checks import check_installed, check_rule_names
 from beirflow.config.load import load_experiment
 from beirflow.core.errors import ConfigError
 from beirflow.ranking.measures.all_measures import MEASURES
+from workflow_rules import workflow_rules
 
 
 @pytest.mark.parametrize(
@@ -47,12 +47,7 @@ def test_a_name_that_no_rule_has_is_refused_with_the_nearest() -> None:
 
 def test_the_profile_for_slurm_names_only_rules() -> None:
     profile = Path(__file__).parents[3] / "workflow/profiles/slurm/profile.yaml"
-    rules = {
-        name
-        for path in profile.parents[3].glob("*/**/rules/*.smk")
-        for name in re.findall(r"^rule (\w+):", path.read_text(), re.M)
-    }
-    check_rule_names(yaml.safe_load(profile.read_text())["set-resources"], rules)
+    check_rule_names(yaml.safe_load(profile.read_text())["set-resources"], workflow_rules())
 
 
 @pytest.mark.parametrize(

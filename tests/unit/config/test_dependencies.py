@@ -10,14 +10,23 @@ from beir_writer import write_beir
 from beirflow.config.experiment import Experiment
 from beirflow.config.families import FAMILIES
 from beirflow.config.load import load_experiment
+from beirflow.config.reading import averages, blocks, in_domain
+from beirflow.config.stated import experiment_of
 from beirflow.config.systems import catalogue_systems
 from beirflow.core.errors import ConfigError
 from beirflow.data.catalogue.catalogue import load_catalogue
+from beirflow.families.fusion.family import tuning_files
+from beirflow.families.stage import Task
 from refusals import problems_of
 from tiny_bert import save_tiny_bert
 
 PAIR = ["bm25", "bm25-multifield"]
 FUSED = {"family": "fusion", "of": PAIR}
+
+
+def run_of(experiment: Experiment, system: str, dataset: str) -> Path | None:
+    """The file outside the results that holds a run."""
+    return experiment.family(system).source(experiment.systems[system].settings, dataset)
 
 
 def config(systems: dict[str, Any], *chosen: str, **more: Any) -> dict[str, Any]:
@@ -89,8 +98,8 @@ def test_a_run_is_looked_for_on_every_dataset(tmp_path: Path) -> None:
     (tmp_path / "scifact.trec").write_text("")
     systems = {"theirs": {"run": f"{tmp_path}/{{dataset}}.trec"}, "fused": {"family": "fusion", "of": ["theirs", "bm25"]}}
     experiment = load(systems, "fused")
-    assert experiment.run_file("theirs", "scifact") == f"{tmp_path}/scifact.trec"
-    assert experiment.run_file("fused", "scifact") is None
+    assert run_of(experiment, "theirs", "scifact") == tmp_path / "scifact.trec"
+    assert run_of(experiment, "fused", "scifact") is None
     (problem,) = unusable(systems, "fused", datasets=["scifact", "nfcorpus"])
     assert problem.startswith("custom.systems.theirs.run: found ")
     assert f"there is no file {tmp_path}/nfcorpus.trec, which would be the run on 'nfcorpus'" in problem
@@ -98,7 +107,7 @@ def test_a_run_is_looked_for_on_every_dataset(tmp_path: Path) -> None:
     # One file is the run on one dataset only.
     path = tmp_path / "run.trec"
     path.write_text("")
-    assert load({"theirs": {"run": str(path)}}).run_file("theirs", "scifact") == str(path)
+    assert run_of(load({"theirs": {"run": str(path)}}), "theirs", "scifact") == path
     (problem,) = unusable({"theirs": {"run": str(path)}}, datasets=["scifact", "nfcorpus"])
     assert "the run on 'scifact' and on 'nfcorpus'; write {dataset} where the name is" in problem
 
@@ -157,7 +166,7 @@ def test_a_split_is_that_of_each_dataset_and_needs_the_runs_of_the_first_stages_
     assert experiment.tuning_rows == {"nfcorpus.dev": ["nfcorpus.dev"], "fiqa.dev": ["fiqa.dev"]}
     assert list(experiment.needed_rows) == ["nfcorpus", "fiqa.sample-50", "nfcorpus.dev", "fiqa.dev"]
     assert experiment.datasets["nfcorpus.dev"].queries == 324
-    assert experiment.tuning_files("fused", "nfcorpus") == [
+    assert tuning_files(Task(experiment, {"system": "fused", "dataset": "nfcorpus"})) == [
         *(f"<results>/runs/{system}/nfcorpus.dev.{kind}" for kind in ("parquet", "json") for system in PAIR),
         *(f"<results>/corpora/nfcorpus.dev/{name}" for name in ("corpus.json", "queries.parquet", "qrels.parquet")),
         "<results>/corpora/nfcorpus/queries.parquet",
@@ -282,7 +291,7 @@ def test_a_system_has_the_training_data_of_all_that_it_is_made_from(model: dict[
     }
     experiment = trained(stated | made, "bm25", datasets=[*ROWS, "nfcorpus"])
     scifact = {"scifact": "train", "scifact.train": "train"}
-    assert experiment.in_domain == {
+    assert in_domain(experiment) == {
         "mine": scifact,
         "other": None,
         "bits": scifact,
@@ -300,7 +309,7 @@ def test_a_system_has_the_training_data_of_all_that_it_is_made_from(model: dict[
     # The manifest states them, and who audits derives the same.
     manifest = {"systems": experiment.configured["systems"], "datasets": experiment.configured["datasets"]}
     manifest |= {"configuration": experiment.configured["configuration"], "tuned_on": experiment.configured["tuned_on"]}
-    assert experiment.as_stated(manifest, {}).in_domain == experiment.in_domain
+    assert in_domain(experiment_of(manifest, {}, experiment)) == in_domain(experiment)
 
 
 @pytest.mark.parametrize(("evaluated", "split"), [("own.sample-1", "dev"), ("own.dev", "test"), ("own.dev", "train")])
@@ -311,16 +320,16 @@ def test_the_manifest_of_parts_of_an_own_dataset_says_what_was_tuned_on(evaluate
     tuned = {"family": "fusion", "of": ["bm25", "bm25-multifield"], "method": "sum", "weights": tune}
     custom = {"systems": {"tuned": tuned}, "datasets": {"own": {"path": str(tmp_path)}}}
     experiment = load_experiment({"systems": ["tuned"], "datasets": [evaluated], "custom": custom})
-    assert experiment.in_domain == {"tuned": {evaluated: f"{split} (tuned)"}}
+    assert in_domain(experiment) == {"tuned": {evaluated: f"{split} (tuned)"}}
     manifest = {key: experiment.configured[key] for key in ("systems", "datasets", "configuration", "tuned_on")}
-    assert experiment.as_stated(manifest, {}).in_domain == experiment.in_domain
+    assert in_domain(experiment_of(manifest, {}, experiment)) == in_domain(experiment)
 
 
 def test_ranks_are_over_datasets_that_are_unseen_and_independent() -> None:
     experiment = trained({}, "bm25", "contriever-msmarco")
-    assert experiment.blocks == [["nq"], ["fever", "climate-fever"], ["scifact", "scifact.train"]]
-    assert [label.partition(" (")[0] for label in experiment.averages] == ["mean of 6", "zero-shot mean of 5"]
-    assert [label.partition(" (")[0] for label in trained({}, "bm25").averages] == ["mean of 6"]
+    assert blocks(experiment) == [["nq"], ["fever", "climate-fever"], ["scifact", "scifact.train"]]
+    assert [label.partition(" (")[0] for label in averages(experiment)] == ["mean of 6", "zero-shot mean of 5"]
+    assert [label.partition(" (")[0] for label in averages(trained({}, "bm25"))] == ["mean of 6"]
 
 
 @pytest.mark.parametrize(

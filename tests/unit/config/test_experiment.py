@@ -12,14 +12,17 @@ import yaml
 
 from beir_names import FIFTEEN, FORUMS
 from beir_writer import write_beir, zip_folder
+from beirflow.config.asked import gpu_share
 from beirflow.config.configuration import Configuration
 from beirflow.config.experiment import Experiment
 from beirflow.config.load import load_experiment
 from beirflow.config.models import keys_of as keys_of_class
+from beirflow.config.reading import baseline
 from beirflow.core.errors import ConfigError
 from beirflow.data.catalogue.catalogue import archive_urls
 from refusals import problems_of
 from tiny_colbert import save_colbert
+from workflow_rules import encoding_of, params_of
 
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = {"d1": "one", "d2": "two", "d3": "three"}
@@ -76,7 +79,8 @@ def test_the_shipped_configuration_is_contriever_on_the_fifteen_datasets_as_with
 
 def test_the_baseline_is_the_first_system_unless_another_is_named() -> None:
     systems = ["contriever-msmarco", "all-minilm-l6-v2"]
-    assert [load_experiment({"systems": systems, "baseline": name}).baseline for name in (None, systems[1])] == systems
+    experiments = [load_experiment({"systems": systems, "baseline": name}) for name in (None, systems[1])]
+    assert [*map(baseline, experiments)] == systems
 
 
 def test_further_judgements_are_of_a_corpus_and_there(tmp_path: Path) -> None:
@@ -242,10 +246,8 @@ def test_a_variant_has_the_settings_of_the_system_that_it_names_and_encodes_noth
     assert bits == own | {"variant_of": "own", "vectors": "binary"}
     assert experiment.settings("dot", "name") == own | {"variant_of": "own", "similarity": "dot"}
     assert experiment.encoder_of("dot") == "own"
-    assert experiment.similarity_pairs == []
-    both = load_experiment({"systems": ["dot", "bits", "own"], "custom": {"systems": VARIANTS}})
-    assert both.similarity_pairs == [("own", "dot")]
-    assert experiment.variant("short") == {"variant_of": "all-minilm-l6-v2", "vectors": "float32", "dimensions": 64}
+    short = experiment.systems["short"].settings.variant
+    assert short == {"variant_of": "all-minilm-l6-v2", "vectors": "float32", "dimensions": 64}
     encoders = [experiment.encoder_of(name) for name in ("own", "bits", "short", "bm25")]
     assert encoders == ["own", "own", "all-minilm-l6-v2", "bm25"]
     assert "own" in experiment.systems_with_models
@@ -256,8 +258,8 @@ def test_a_variant_has_the_settings_of_the_system_that_it_names_and_encodes_noth
     # What a variant changes encodes nothing again.
     alone = load_experiment({"systems": ["own"], "custom": {"systems": {"own": VARIANTS["own"]}}})
     beside = load_experiment({"systems": ["own", "bits"], "custom": {"systems": VARIANTS}})
-    assert alone.encoding("own", "nfcorpus") == beside.encoding("own", "nfcorpus")
-    assert not {"variant_of", "vectors", "stored_dimensions"} & set(beside.encoding("own", "nfcorpus"))
+    assert encoding_of(alone, "own", "nfcorpus") == encoding_of(beside, "own", "nfcorpus")
+    assert not {"variant_of", "vectors", "stored_dimensions"} & set(encoding_of(beside, "own", "nfcorpus"))
 
 
 @pytest.mark.parametrize(
@@ -457,7 +459,8 @@ def test_only_what_changes_a_vector_is_a_setting_of_its_encoding(tiny_bert: Path
     def encodings(**fields: Any) -> list[dict[str, Any]]:
         custom = {"systems": {"x": {"model": str(tiny_bert), "pooling": "mean", "similarity": "dot", **fields}}}
         experiment = load_experiment({"systems": ["x"], "custom": custom})
-        return [experiment.encoding("x", "nfcorpus", unused) for unused in ("document_prefix", "query_prefix")]
+        of_job = {"system": "x", "dataset": "nfcorpus"}
+        return [params_of(experiment, rule, **of_job)["settings"] for rule in ("encode_queries", "encode_chunk")]
 
     queries, documents = encodings()
     assert encodings(similarity="cosine") == [queries, documents]
@@ -470,7 +473,7 @@ def test_an_instruction_is_written_into_the_prompt_of_its_dataset() -> None:
     prompt = {"query_prefix": "Instruct: {instruction}\nQuery: ", "instructions": {"nq": "find"}}
     chosen = {"systems": ["x"], "datasets": ["nq", "scifact", "cqadupstack"]}
     experiment = load_experiment({**chosen, **system(model="some/model", revision="0" * 40, **prompt)})
-    prompts = {name: experiment.encoding("x", name)["query_prefix"] for name in ("nq", "scifact", "cqadupstack-gis")}
+    prompts = {name: encoding_of(experiment, "x", name)["query_prefix"] for name in ("nq", "scifact", "cqadupstack-gis")}
     claim = "Given a scientific claim, retrieve documents that support or refute the claim"
     assert prompts["nq"] == "Instruct: find\nQuery: "
     assert prompts["scifact"] == f"Instruct: {claim}\nQuery: "
@@ -506,14 +509,14 @@ def test_a_class_is_told_the_task_of_mteb_or_the_name_of_the_dataset(mine: Path,
     expected = {"fiqa": "FiQA2018", "msmarco": "MSMARCO", "nfcorpus.dev": "NFCorpus", "mine": "mine"}
     expected["cqadupstack-android"] = "CQADupstackAndroidRetrieval"
     for name, task in expected.items():
-        encoder = experiment.encoding("own", name)
+        encoder = encoding_of(experiment, "own", name)
         assert ("tasks" in encoder, encoder["task"]) == (False, task)
-        assert experiment.settings_on("scored", name)["dense"]["task"] == task
+        assert experiment.settings_for("scored", name).dense.task == task
     # It may have other vectors for equal texts of two datasets, then.
     config = {"datasets": ["fever", "climate-fever"], "custom": {"systems": OWN}, "systems": ["own", "contriever"]}
     experiment = load_experiment(config)
     assert [experiment.shared_with("climate-fever", name) for name in ("contriever", "own")] == ["fever", None]
-    assert experiment.encoding("contriever", "fever")["task"] is None
+    assert encoding_of(experiment, "contriever", "fever")["task"] is None
 
 
 def test_texts_are_shared_where_both_datasets_are_configured(mine: Path) -> None:
@@ -567,8 +570,8 @@ def test_jobs_share_cores_where_gpus_are_limited() -> None:
         ({"gpu": 4}, (2, 1)),
         ({"_cores": 4, "gpu": 0}, (4, 1)),
     ):
-        assert auto.gpu_share(limits) == share
-    assert cpu.gpu_share({"_cores": 16, "gpu": 4}) == (8, None)
+        assert gpu_share(auto, limits) == share
+    assert gpu_share(cpu, {"_cores": 16, "gpu": 4}) == (8, None)
 
 
 @contextmanager

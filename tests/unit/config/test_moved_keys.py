@@ -11,6 +11,8 @@ from snakemake.cli import parse_config
 from beirflow.config.config_files import check_options
 from beirflow.config.load import load_experiment
 from beirflow.config.moved_keys import MOVED
+from beirflow.config.reading import explanations
+from beirflow.config.stated import experiment_of
 from refusals import problems_of
 
 BM25 = {"systems": "bm25", "datasets": "nfcorpus"}
@@ -95,12 +97,14 @@ def test_options_decide_nothing_in_the_manifest_and_are_none_unless_given() -> N
     plain, given = load_experiment(BM25), load_experiment({**BM25, "command": {"audit": {"sample": 5}}})
     assert given.configured == plain.configured
     assert (plain.options("audit"), given.options("audit"), given.options("compare")) == ({}, {"sample": 5}, {})
-    stated = given.as_stated({**plain.configured, "configuration": {**plain.configured["configuration"], "command": "x"}}, {})
+    stated = experiment_of(
+        {**plain.configured, "configuration": {**plain.configured["configuration"], "command": "x"}}, {}, given
+    )
     assert stated.options("audit") == {}
 
 
 def test_the_explained_result_is_the_one_of_the_command_or_each_with_a_published_score() -> None:
     two = {"systems": "bm25", "datasets": ["nfcorpus", "scifact"]}
     pages = [f"<results>/explanations/bm25/{name}.html" for name in two["datasets"]]
-    assert load_experiment(two).explanations == pages
-    assert load_experiment({**two, "command": {"explain": {"result": "bm25/scifact"}}}).explanations == pages[1:]
+    assert explanations(load_experiment(two)) == pages
+    assert explanations(load_experiment({**two, "command": {"explain": {"result": "bm25/scifact"}}})) == pages[1:]

@@ -9,11 +9,13 @@ import pytest
 
 from beirflow.config.experiment import Experiment
 from beirflow.config.load import load_experiment
+from beirflow.config.systems import catalogue_systems
 from beirflow.core.errors import ConfigError
 from beirflow.families.rerank.settings import RerankSettings
 from tiny_bert import save_tiny_bert
 from tiny_colbert import save_colbert
 from tiny_expanders import save_tiny_t5
+from workflow_rules import params_of
 
 
 @pytest.fixture
@@ -39,7 +41,7 @@ def test_it_has_the_model_and_the_settings_of_a_dense_system(systems: dict[str, 
     assert experiment.model_settings("again")["model"] == systems["mine"]["model"]
     assert experiment.said("again") == ["pooling", "similarity"]
     assert experiment.needed_systems == ["again", "bm25"]
-    parameters = experiment.settings_on("again", "scifact", "below", "weights_sha256")
+    parameters = params_of(experiment, "score_pairs", system="again", dataset="scifact")["settings"]
     assert RerankSettings(**parameters, below="drop") == settings.for_dataset("scifact")
 
 
@@ -85,7 +87,7 @@ def test_any_setting_of_a_known_system_is_changed_in_one_line(systems: dict[str,
         deep={"base": "bm25-minilm-l6-ce", "depth": 500},
         **{name: systems[name] for name in ("mine", "taught")},
     )
-    known, made = experiment.published_systems, {name: system.settings for name, system in experiment.systems.items()}
+    known, made = catalogue_systems(), {name: system.settings for name, system in experiment.systems.items()}
     assert made["short"] == replace(known["bge-small-en-v1.5"].settings, name="short", max_length=256)
     assert made["shorter"] == replace(made["short"], name="shorter", query_prefix="")
     assert made["other"] == replace(known["bm25"].settings, name="other", k1=1.5)

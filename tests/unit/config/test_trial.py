@@ -7,6 +7,7 @@ import pytest
 
 from beirflow.config import trial
 from beirflow.config.load import load_experiment
+from beirflow.config.systems import catalogue_systems
 from beirflow.config.trial import trial_config, try_systems
 from beirflow.core.errors import BeirflowError
 
@@ -21,7 +22,7 @@ OWN = {
 
 def test_every_system_of_the_catalogue_can_be_tried_with_its_settings() -> None:
     experiment = load_experiment({})
-    names = [name for name in experiment.published_systems if name != "candidates"]
+    names = [name for name in catalogue_systems() if name != "candidates"]
     experiment = load_experiment({"systems": names, "sample_queries": 5, "results": "elsewhere"})
     tried = load_experiment(trial_config(experiment, names, DATASET, "r/try"))
     assert (tried.chosen_systems, tried.chosen_datasets, tried.config["results"]) == (names, ["try"], "r/try")

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from beirflow.core.layout import INDEX
-from beirflow.families.approximate.settings import KINDS, ApproximateSettings
-from beirflow.families.family import Family, Reads, Stage
+from beirflow.core import layout
+from beirflow.families.approximate.settings import KINDS, ApproximateSettings, IndexSettings
+from beirflow.families.family import Family, Reads
+from beirflow.families.stage import DOCUMENTS, MODEL, TEXTS, First, Stage, Task, own, retrieval, run_settings, similarity
 from beirflow.families.system import Setting, System
 
 DIMENSIONS = 384  # assumed dimensions of vectors, which are not known before they are encoded
@@ -17,6 +18,12 @@ LINK_BYTES = 8.0  # bytes of a neighbour in the lowest layer of HNSW, which has 
 ID_BYTES = 8.0
 
 
+def _built(task: Task) -> IndexSettings:
+    """Return the settings of the index that a job builds."""
+    systems = (each.settings for each in task.experiment.systems.values() if each.family == ApproximateFamily.name)
+    return next(built for settings in systems if (built := settings.built).name == task.wildcards["index"])
+
+
 class ApproximateFamily(Family):
     """Indexes of faiss over the vectors of dense systems."""
 
@@ -25,9 +32,42 @@ class ApproximateFamily(Family):
     implied_by = "approximate"
     direct = True
     answers = "beirflow.families.approximate.answers:open_answers"
-    representations = (INDEX,)
-    other_stages = (Stage("build_index", word=1e-5), Stage("search_approximate", query=2e-3, row=2e-6))
-    assumed_size = f"vectors of {DIMENSIONS} dimensions"
+    representations = (layout.INDEX,)
+    stages = (
+        Stage(
+            "build_index",
+            "beirflow.families.approximate.build_index:build_index",
+            "build the index {wildcards.index} of {wildcards.dataset} with the vectors of {wildcards.system}",
+            reads=DOCUMENTS | MODEL | {"vectors": layout.CHUNK_VECTORS},
+            makes={"index": layout.INDEX},
+            params={"settings": lambda task: vars(_built(task)), "similarity": similarity},
+            env="encode",
+            threads=lambda task: _built(task).build_threads,
+            represents=True,
+        ),
+        Stage(
+            "search_approximate",
+            "beirflow.families.approximate.search_approximate:search_approximate",
+            "search {wildcards.dataset} with {wildcards.system}",
+            reads={
+                **TEXTS,
+                "model": First(layout.MODEL),
+                "query_vectors": First(layout.QUERY_VECTORS),
+                "chunk_vectors": First(layout.CHUNK_VECTORS),
+                "index": layout.INDEX,
+                "exact_run": First(layout.RUN),
+            },
+            makes={"run": layout.RUN},
+            params={
+                "settings": own(),
+                "similarity": lambda task: task.experiment.systems[task.own.approximate].settings.similarity,
+                "retrieval": retrieval,
+                "run_settings": run_settings,
+            },
+            env="encode",
+            threads=None,
+        ),
+    )
 
     def learns(self, settings: ApproximateSettings) -> bool:
         """Deny it: the vectors are those of another system."""

@@ -1,7 +1,7 @@
 """The family of dense systems, as the experiment sees it."""
 
 from collections.abc import Iterable
-from dataclasses import make_dataclass
+from dataclasses import asdict, make_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +9,19 @@ from beirflow.core import layout
 from beirflow.core.extensions import forms
 from beirflow.core.patterns import Pattern
 from beirflow.families.dense.settings import DenseSettings, Formed, Variant
-from beirflow.families.family import Family, Stage
+from beirflow.families.family import Family
 from beirflow.families.form import Form, form_in
+from beirflow.families.stage import (
+    DOCUMENTS,
+    MODEL,
+    QUERIES,
+    Question,
+    Stage,
+    Task,
+    precision,
+    searches,
+    similarity,
+)
 from beirflow.families.system import Setting
 from beirflow.models.model_files import model_card, model_files
 from beirflow.models.model_places import problem_with
@@ -22,6 +33,22 @@ STEPS = {"int8": 2e-2, "binary": 2e-1}
 """By type of compressed vectors, how far scores may be apart where a value falls between two of them, over the largest score."""
 
 
+def _encoding(*unused: str) -> Question:
+    """Ask for the settings that determine vectors; of two kinds of text, ``unused`` are those of the other."""
+    unused = ("weights_sha256", *unused)
+    return lambda task: {key: value for key, value in asdict(task.settings.used_encoding).items() if key not in unused}
+
+
+def _of_int8(pattern: Pattern) -> Question:
+    """Ask for files of variants that store eight bits a dimension."""
+    return lambda task: task.files(pattern) if task.own.vectors == "int8" else []
+
+
+def _shared_texts(task: Task) -> list[str]:
+    """Return the file with the places of the texts that another dataset has too."""
+    return task.files(layout.SHARED) if task.files_with_shared_texts(layout.DOCUMENTS) else []
+
+
 class DenseFamily(Family):
     """Systems with one vector for each text."""
 
@@ -29,13 +56,60 @@ class DenseFamily(Family):
     settings = DenseSettings
     by_dataset = has_card = has_expansion = True
     has_model = True
-    read_by_model = ("index", "queries")
     own_candidates = True
     answers = "beirflow.families.dense.answers:open_answers"
-    represents = Stage("encode_chunk", chunked=True, word=2e-4)
-    searches = Stage("search_chunk", chunked=True, pair=2e-9, pair_on_gpu=2.1e-10)
-    other_stages = (Stage("encode_queries", query=2e-3),)
-    assumed_size = f"vectors of {DIMENSIONS} dimensions"
+    stages = (
+        Stage(
+            "encode_queries",
+            "beirflow.families.dense.encode:encode_queries",
+            "encode the queries of {wildcards.dataset} with {wildcards.system}",
+            reads=QUERIES | MODEL,
+            makes={"vectors": layout.QUERY_VECTORS},
+            params={"settings": _encoding("document_prefix", "title_separator"), "precision": precision},
+            priority=1,
+            gpu=True,
+        ),
+        Stage(
+            "encode_chunk",
+            "beirflow.families.dense.encode:encode_chunk",
+            "encode chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}",
+            reads={
+                **DOCUMENTS,
+                **MODEL,
+                "shared_texts": _shared_texts,
+                "shared_vectors": lambda task: task.files_with_shared_texts(layout.CHUNK_VECTORS),
+                "shared_records": lambda task: task.files_with_shared_texts(layout.CHUNK_VECTORS_RECORD),
+            },
+            makes={"vectors": layout.CHUNK_VECTORS},
+            params={"settings": _encoding("query_prefix"), "precision": precision},
+            makers={"shared_paths": "beirflow.families.dense.reuse:shared_files()"},
+            represents=True,
+            gpu=True,
+        ),
+        Stage(
+            "find_ranges",
+            "beirflow.families.dense.ranges:find_ranges",
+            "find the ranges of the vectors of {wildcards.dataset} with {wildcards.system}",
+            reads=DOCUMENTS | MODEL | {"chunk_vectors": layout.CHUNK_VECTORS},
+            makes={"ranges": layout.RANGES},
+            params={"similarity": similarity},
+            makers={"dimensions": "beirflow.families.dense.ranges:dimensions_of()"},
+            of_variants=True,
+        ),
+        searches(
+            "search_chunk",
+            "beirflow.families.dense.search:search_chunk",
+            reads={
+                **MODEL,
+                "query_vectors": layout.QUERY_VECTORS,
+                "chunk_vectors": layout.CHUNK_VECTORS,
+                "ranges": _of_int8(layout.RANGES),
+                "ranges_record": _of_int8(layout.RANGES_RECORD),
+            },
+            params={"similarity": similarity, "variant": lambda task: task.own.variant},
+            gpu=True,
+        ),
+    )
 
     @property
     def entries(self) -> dict[str, type[Any]]:

@@ -2,12 +2,24 @@
 
 import math
 
-from beirflow.families.family import Family, Reads, Stage, TunedOn
+from beirflow.core.layout import CORPUS, QRELS, QUERIES, RUN, RUN_RECORD
+from beirflow.families.family import Family, Reads, TunedOn
 from beirflow.families.fusion.settings import STEP, FusionSettings
+from beirflow.families.stage import First, Stage, Task, own, run_settings, top_k
 from beirflow.families.system import Setting
 
 ONLY_OF = {"k": "rrf", "normalize": "sum", "weights": "sum"}  # method that alone has each of these settings
 MOST_POINTS = 5000  # maximum number of points of a grid, each of which is ranked and measured
+
+
+def tuning_files(task: Task) -> list[str]:
+    """Return the files that weights are tuned with, and the queries that are evaluated; none if the weights are stated."""
+    system, dataset = task.about
+    if (on := task.experiment.tuned_on(system, dataset)) is None:
+        return []
+    tuned = Task(task.experiment, {"system": system, "dataset": on})
+    runs = [file for pattern in (RUN, RUN_RECORD) for file in tuned.files_of_first_stages(pattern)]
+    return [*runs, *(file for pattern in (CORPUS, QUERIES, QRELS) for file in tuned.files(pattern)), *task.files(QUERIES)]
 
 
 class FusionFamily(Family):
@@ -18,7 +30,23 @@ class FusionFamily(Family):
     direct = True
     own_candidates = True
     answers = "beirflow.families.fusion.answers:open_answers"
-    other_stages = (Stage("fuse_runs", row=4e-6),)
+    stages = (
+        Stage(
+            "fuse_runs",
+            "beirflow.families.fusion.fuse_runs:fuse_runs",
+            "fuse the runs of {wildcards.system} on {wildcards.dataset}",
+            reads={"runs": First(RUN), "corpus": CORPUS, "tuning": tuning_files},
+            makes={"run": RUN},
+            params={
+                "settings": own(),
+                "tuned_on": lambda task: task.experiment.tuned_on(*task.about),
+                "main_measure": lambda task: task.experiment.main_measure if task.experiment.tuned_on(*task.about) else "",
+                "top_k": top_k,
+                "run_settings": run_settings,
+            },
+            makers={"measure": "beirflow.evaluation.measures:measure"},
+        ),
+    )
 
     def problem(self, settings: FusionSettings) -> Setting | None:
         """Return a setting that would be ignored, or weights of other systems."""

@@ -2,8 +2,17 @@
 
 from pathlib import Path
 
-from beirflow.families.family import Family, Stage
+from beirflow.core.digests import file_state
+from beirflow.core.layout import QUERIES, RESULTS, RUN
+from beirflow.families.family import Family
 from beirflow.families.imported.settings import ImportedSettings
+from beirflow.families.stage import TEXTS, Stage, Task, retrieval, run_settings
+
+
+def _file(task: Task) -> str | None:
+    """Return the file outside the results with the run; None if the dataset states it."""
+    path = FAMILY.source(task.own, task.experiment.datasets[task.wildcards["dataset"]].whole_name)
+    return None if path is None else str(path)
 
 
 class ImportedFamily(Family):
@@ -13,7 +22,21 @@ class ImportedFamily(Family):
     settings = ImportedSettings
     implied_by = "run"
     direct = True
-    other_stages = (Stage("import_run", row=4e-6),)
+    stages = (
+        Stage(
+            "import_run",
+            "beirflow.families.imported.import_run:import_run",
+            "read the run of {wildcards.system} on {wildcards.dataset}",
+            reads={"source": lambda task: [_file(task) or QUERIES.below(RESULTS).format(**task.wildcards)], **TEXTS},
+            makes={"run": RUN},
+            params={
+                "retrieval": retrieval,
+                "run_settings": run_settings,
+                "run_state": lambda task: file_state(path) if (path := _file(task)) else None,
+            },
+            outside=True,
+        ),
+    )
 
     def source(self, settings: ImportedSettings, dataset: str) -> Path | None:
         """Return the file that holds the run on a corpus; None if the dataset states it."""

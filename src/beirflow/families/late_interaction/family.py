@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from beirflow.core import layout
-from beirflow.families.family import TOKENS_PER_WORD, Family, Stage
+from beirflow.families.family import TOKENS_PER_WORD, Family
 from beirflow.families.late_interaction.card import read_token_card, with_lengths
 from beirflow.families.late_interaction.settings import LateSettings
+from beirflow.families.stage import DOCUMENTS, MODEL, QUERIES, Stage, precision, searches, settings_on
 from beirflow.families.system import Setting
 from beirflow.models.card import check_open
 from beirflow.models.model_files import model_files
@@ -22,14 +23,37 @@ class LateFamily(Family):
     settings = LateSettings
     by_dataset = True
     has_model = True
-    read_by_model = ("index", "queries")
     own_candidates = True
     answers = "beirflow.families.late_interaction.answers:open_answers"
     representations = (layout.TOKEN_VECTORS,)
-    represents = Stage("encode_tokens", chunked=True, word=2e-4)
-    searches = Stage("search_tokens", chunked=True, pair=3e-5, pair_on_gpu=2e-8)
-    other_stages = (Stage("encode_query_tokens", query=2e-3),)
-    assumed_size = f"token vectors of {DIMENSIONS} dimensions"
+    stages = (
+        Stage(
+            "encode_query_tokens",
+            "beirflow.families.late_interaction.encode:encode_query_tokens",
+            "encode the tokens of the queries of {wildcards.dataset} with {wildcards.system}",
+            reads=QUERIES | MODEL,
+            makes={"vectors": layout.QUERY_TOKEN_VECTORS},
+            params={"settings": settings_on("weights_sha256", "document_length", "pool_factor"), "precision": precision},
+            gpu=True,
+        ),
+        Stage(
+            "encode_tokens",
+            "beirflow.families.late_interaction.encode:encode_tokens",
+            "encode the tokens of chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}",
+            reads=DOCUMENTS | MODEL,
+            makes={"vectors": layout.TOKEN_VECTORS},
+            params={"settings": settings_on("weights_sha256", "query_length"), "precision": precision},
+            gpu=True,
+            represents=True,
+        ),
+        searches(
+            "search_tokens",
+            "beirflow.families.late_interaction.search:search_tokens",
+            reads=MODEL | {"query_vectors": layout.QUERY_TOKEN_VECTORS, "chunk_vectors": layout.TOKEN_VECTORS},
+            params={},
+            gpu=True,
+        ),
+    )
 
     # Of a text, some of whose many vectors are short before they are normalised.
     within: ClassVar = {**Family.within, "bfloat16": 2e-1}

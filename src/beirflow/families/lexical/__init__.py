@@ -13,14 +13,15 @@ from typing import Annotated, Any, Literal
 from annotated_types import Interval
 
 from beirflow.core.keys import HIDDEN, As, Expected, Name, Share, Ties
-from beirflow.core.layout import POSTINGS, STATISTICS, STATISTICS_RECORD
+from beirflow.core.layout import EXPANSION, POSTINGS, STATISTICS, STATISTICS_RECORD
 from beirflow.data.catalogue.catalogue import load_catalogue
 from beirflow.data.catalogue.schema import nearest
 from beirflow.families.expansions.models import model_problem
 from beirflow.families.expansions.settings import Expansion, WordWeights, WrittenQueries
-from beirflow.families.family import Family, Stage
+from beirflow.families.family import Family
 from beirflow.families.lexical.fields import Bm25, Index
 from beirflow.families.postings.names import ELSEWHERE, ENGLISH, analyses, modules_of
+from beirflow.families.stage import DOCUMENTS, Stage, Task, analyzer_code, code_by_name, searches
 from beirflow.families.system import Setting, System
 
 FIELDS = (["contents"], ["title", "text"], ["text"], ["title"])  # that can be searched
@@ -95,6 +96,12 @@ class LexicalSettings:
         return ("title", "text") if self.expansion and self.expansion.join == "field" else tuple(self.fields)
 
 
+def _index(task: Task) -> dict[str, Any]:
+    """Return what decides over the postings of a job."""
+    fields: dict[str, Any] = task.index._asdict()
+    return fields
+
+
 class LexicalFamily(Family):
     """Systems that count terms."""
 
@@ -103,9 +110,34 @@ class LexicalFamily(Family):
     by_dataset = has_expansion = True
     answers = "beirflow.families.lexical.answers:open_answers"
     representations = (POSTINGS, STATISTICS, STATISTICS_RECORD)
-    represents = Stage("index_chunk", chunked=True, word=2e-6)
-    searches = Stage("search_index", chunked=True, pair=2e-9)
-    other_stages = (Stage("sum_statistics", word=1e-8),)
+    stages = (
+        Stage(
+            "index_chunk",
+            "beirflow.families.lexical.index_chunk:index_chunk",
+            "index chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.analyzer}",
+            reads=DOCUMENTS | {"expansion": EXPANSION},
+            makes={"postings": POSTINGS},
+            params={"analyzer_code": lambda task: analyzer_code([task.index.analyzer]), "index": _index},
+            threads=2,
+            represents=True,
+        ),
+        Stage(
+            "sum_statistics",
+            "beirflow.families.lexical.statistics:sum_statistics",
+            "sum up the statistics of {wildcards.dataset} with {wildcards.analyzer}",
+            reads={"postings": POSTINGS},
+            makes={"statistics": STATISTICS},
+            params={"index": _index},
+            priority=1,
+        ),
+        searches(
+            "search_index",
+            "beirflow.families.lexical.search_index:search_index",
+            reads={"postings": POSTINGS, "statistics": STATISTICS, "expansion": EXPANSION},
+            params={"analyzer_code": code_by_name, "bm25": lambda task: task.settings.bm25._asdict()},
+            threads=2,
+        ),
+    )
 
     def system(self, name: str, entry: Mapping[str, Any]) -> System:
         """Make a system; unless its entry states an analyzer, that of each dataset is the one of its language."""

@@ -5,11 +5,13 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from beirflow.core.layout import CORPUS, PAIRS, RUN
 from beirflow.families.dense.family import FAMILY as DENSE
-from beirflow.families.family import Family, Reads, Stage
+from beirflow.families.family import Family, Reads
 from beirflow.families.late_interaction.family import FAMILY as LATE
 from beirflow.families.rerank.kinds import kind_of
 from beirflow.families.rerank.settings import RerankSettings
+from beirflow.families.stage import MODEL, TEXTS, First, Stage, code_by_name, precision, run_settings, settings_on, top_k
 from beirflow.families.system import Setting
 from beirflow.models.model_files import model_files
 from beirflow.models.model_places import model_folder, problem_with
@@ -27,11 +29,34 @@ class RerankFamily(Family):
     by_dataset = has_card = True
     within: ClassVar = {"float32": 1e-3, "float16": 5e-2, "bfloat16": 5e-1, "int8": 5e-1, "unknown": 5e-1}
     has_model = True
-    read_by_model = ("rerank",)
     direct = True
     own_candidates = True
     answers = "beirflow.families.rerank.answers:open_answers"
-    other_stages = (Stage("score_pairs", blocked=True, row=2e-2), Stage("rerank_run", row=1e-6))
+    stages = (
+        Stage(
+            "score_pairs",
+            "beirflow.families.rerank.score_pairs:score_pairs",
+            "score block {wildcards.block} of {wildcards.dataset} with {wildcards.system}",
+            reads={"first_run": First(RUN), **TEXTS, **MODEL},
+            makes={"pairs": PAIRS},
+            params={
+                "scorer_code": code_by_name,
+                "settings": settings_on("below", "weights_sha256"),
+                "precision": precision,
+                "blocks": lambda task: task.experiment.query_blocks(task.wildcards["dataset"]),
+            },
+            gpu=True,
+            updates=True,
+        ),
+        Stage(
+            "rerank_run",
+            "beirflow.families.rerank.rerank_run:rerank_run",
+            "rerank the documents of {wildcards.dataset} with {wildcards.system}",
+            reads={"first_run": First(RUN), "pairs": PAIRS, "corpus": CORPUS},
+            makes={"run": RUN},
+            params={"settings": settings_on("weights_sha256"), "top_k": top_k, "run_settings": run_settings},
+        ),
+    )
 
     def problem(self, settings: RerankSettings) -> Setting | None:
         """Return why the model of a system cannot be used."""

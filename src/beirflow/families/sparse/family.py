@@ -3,16 +3,23 @@
 from pathlib import Path
 
 from beirflow.core import layout
+from beirflow.core.digests import file_state
 from beirflow.core.patterns import Pattern
 from beirflow.families.expansions.models import model_problem as expansion_problem
-from beirflow.families.family import Family, Stage
+from beirflow.families.family import Family
 from beirflow.families.sparse.layouts import AROUND, OF_A_HEAD, read_parts
 from beirflow.families.sparse.settings import USUAL_LENGTHS, SparseSettings
+from beirflow.families.stage import DOCUMENTS, MODEL, QUERIES, Stage, Task, own, precision, searches
 from beirflow.families.system import Setting
 from beirflow.models.model_files import model_files
 from beirflow.models.model_places import model_problem, problem_with, towers
 
 DOCUMENT_BYTES = 1500.0  # bytes of the weights of a document: some two hundred terms
+
+
+def _files(task: Task) -> list[str]:
+    """Return the files of the models of documents and queries."""
+    return [str(path) for path in model_files(task.own)]
 
 
 class SparseFamily(Family):
@@ -21,13 +28,72 @@ class SparseFamily(Family):
     name = "sparse"
     settings = SparseSettings
     has_expansion = True
-    read_by_model = ("index", "queries")
     answers = "beirflow.families.sparse.answers:open_answers"
     representations = (layout.TERM_WEIGHTS,)
-    represents = Stage("weigh_chunk", chunked=True, word=4e-4)
-    searches = Stage("search_weights", chunked=True, pair=2e-8)
-    other_stages = (Stage("weigh_queries", query=4e-3),)
-    assumed_size = f"weights of {DOCUMENT_BYTES:,.0f} bytes a document"
+    stages = (
+        Stage(
+            "fetch_sparse_model",
+            "beirflow.models.model_files:fetch_model",
+            "find the model of {wildcards.system}",
+            reads={"files": _files},
+            makes={"model": layout.MODEL},
+            params={
+                "settings": own(
+                    *("pooling", "activation", "max_length", "query_max_length", "most_terms"),
+                    *("query_prefix", "document_prefix", "quantize", "ties"),
+                    *("expansion", "text_length", "expansion_length"),
+                ),
+                "model_states": lambda task: [*map(file_state, _files(task))],
+                "said": lambda _: None,
+            },
+            makers={"system": "beirflow.families.sparse.settings:SparseSettings()"},
+            env="encode",
+            downloads=True,
+        ),
+        Stage(
+            "weigh_queries",
+            "beirflow.families.sparse.weigh:weigh_queries",
+            "weigh the queries of {wildcards.dataset} with {wildcards.system}",
+            reads=QUERIES | MODEL,
+            makes={"weights": layout.QUERY_WEIGHTS},
+            params={
+                "settings": own(
+                    *("ties", "weights_sha256", "document_prefix"), *("expansion", "text_length", "expansion_length")
+                ),
+                "precision": precision,
+            },
+            gpu=True,
+            priority=1,
+        ),
+        Stage(
+            "weigh_chunk",
+            "beirflow.families.sparse.weigh:weigh_chunk",
+            "weigh chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}",
+            reads=DOCUMENTS | MODEL | {"expansion": layout.EXPANSION},
+            makes={"weights": layout.TERM_WEIGHTS},
+            params={
+                # Its name, and not where its model is.
+                "expansion_state": lambda task: task.experiment.expansions.of_system(task.own.name),
+                "settings": own("ties", "weights_sha256", "query_prefix", "query_max_length", "expansion"),
+                "precision": precision,
+            },
+            gpu=True,
+            represents=True,
+        ),
+        searches(
+            "search_weights",
+            "beirflow.families.sparse.search:search_weights",
+            reads={
+                **MODEL,
+                "query_weights": layout.QUERY_WEIGHTS,
+                "chunk_weights": layout.TERM_WEIGHTS,
+                "expansion": layout.EXPANSION,
+            },
+            params={"settings": own()},
+            env="encode",
+            threads=2,
+        ),
+    )
 
     def tolerance(self, settings: SparseSettings, precision: str) -> float:
         """Return the same, and the step of weights that are integers."""

@@ -10,6 +10,7 @@ from beir_writer import write_beir
 from beirflow.config.experiment import Experiment
 from beirflow.config.load import load_experiment
 from beirflow.core.errors import ConfigError
+from workflow_rules import encoding_of
 
 
 def chosen(datasets: Any, **config: Any) -> list[str]:
@@ -187,5 +188,5 @@ def test_instructions_and_runs_of_elsewhere_are_those_of_the_whole_dataset(tmp_p
         "theirs": {"run": str(tmp_path / "{dataset}.trec")},
     }
     experiment = load_experiment({"systems": "theirs", "datasets": "scifact.sample-5", "custom": {"systems": systems}})
-    assert experiment.run_file("theirs", "scifact.sample-5") == str(tmp_path / "scifact.trec")
-    assert experiment.encoding("e5", "scifact.sample-5")["query_prefix"] == "Instruct: find "
+    assert experiment.family("theirs").source(experiment.systems["theirs"].settings, "scifact") == tmp_path / "scifact.trec"
+    assert encoding_of(experiment, "e5", "scifact.sample-5")["query_prefix"] == "Instruct: find "

@@ -25,9 +25,9 @@ def experiment(folder: Path, **entry: Any) -> Experiment:
 
 def test_lengths_of_queries_are_those_of_the_dataset(folder: Path) -> None:
     found = experiment(folder, query_length=20, query_lengths={"scifact": 48, "cqadupstack": 40})
-    lengths = {name: found.settings_on("mine", name)["query_length"] for name in ("scifact", "nfcorpus", "cqadupstack-tex")}
+    lengths = {name: found.settings_for("mine", name).query_length for name in ("scifact", "nfcorpus", "cqadupstack-tex")}
     assert lengths == {"scifact": 48, "nfcorpus": 20, "cqadupstack-tex": 40}
-    assert found.settings_on("mine", "scifact")["query_lengths"] == {}
+    assert found.settings_for("mine", "scifact").query_lengths == {}
     assert {path.rpartition("/")[2] for path in found.model_files("mine")} >= {"artifact.metadata", "model.safetensors"}
 
 
