@@ -21,7 +21,7 @@ def import_libraries() -> None:
     from beirflow.config.load import load_experiment
     from beirflow.run.code_version import code_of
 
-    load_experiment({})  # reads catalogue and schemas, which are kept
+    load_experiment({})  # reads the catalogue and makes models, which are kept
     code_of(names)  # keeps the digests of modules: a quarter of the time of a plan
 
 

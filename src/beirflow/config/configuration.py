@@ -73,9 +73,9 @@ class Properties:
 class Custom:
     """Your own systems and datasets."""
 
-    systems: Annotated[Mapping[str, Any], As(OrNull[dict[Name, system_model()]])] = LEFT_OUT
+    systems: Annotated[Mapping[str, Any], As(dict[Name, system_model()])] = LEFT_OUT
     """Same keys as workflow/catalogue/systems.yaml."""
-    datasets: Annotated[Mapping[str, Any], As(OrNull[dict[Name, OwnDataset]])] = LEFT_OUT
+    datasets: Annotated[Mapping[str, Any], As(dict[Name, OwnDataset])] = LEFT_OUT
     """Datasets by name."""
 
 

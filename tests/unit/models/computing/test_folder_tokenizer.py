@@ -14,6 +14,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from transformers import AutoTokenizer
 
 from beirflow.core.errors import ModelError
+from beirflow.models.computing import loading
 from beirflow.models.computing.folder_tokenizer import PROBE_PAIRS, PROBES, assumed_tokens, assumed_types, tokenizer_of
 from beirflow.models.computing.loading import loading_from
 
@@ -388,6 +389,6 @@ def test_loading_refuses_code_and_old_versions(tmp_path, monkeypatch):
     said = "_attn_implementation_internal 'org/kernel', code that transformers would fetch"
     with pytest.raises(ModelError, match=said), loading_from(folder):
         pytest.fail("not reached")
-    monkeypatch.setattr("transformers.__version__", "5.2.1")
+    monkeypatch.setattr(loading.transformers, "__version__", "5.2.1")
     with pytest.raises(ModelError, match=r"transformers 5.2.1 is installed.*at least 5.3 is needed"), loading_from(folder):
         pytest.fail("not reached")

@@ -14,6 +14,7 @@ from torch.nn import functional
 from transformers import AutoTokenizer
 from transformers.modeling_outputs import BaseModelOutputWithPooling
 
+from attend_in_turn import attend_in_turn
 from beirflow.core.errors import ModelError
 from beirflow.models.computing.arrival import NotFiniteError
 from beirflow.models.computing.batching import Tokens
@@ -258,6 +259,7 @@ def test_a_text_without_tokens_has_a_vector_of_zeros(
 ) -> None:
     change_json(own_bert / "tokenizer.json", post_processor=None)
     monkeypatch.setattr(encoder_module, "can_pack", lambda *_: packed)
+    monkeypatch.setattr("beirflow.models.computing.packed_attention.attend", attend_in_turn)
     encoder = tiny_encoder(own_bert, pooling=pooling, normalize=normalize)
     assert encoder.packed is packed
     texts = ["w1 w2 w3", "", "w4", "  "]
