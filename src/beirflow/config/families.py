@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from beirflow.families.approximate.family import FAMILY as APPROXIMATE
-from beirflow.families.by_length import FAMILY as BY_LENGTH
 from beirflow.families.dense.family import FAMILY as DENSE
 from beirflow.families.family import Family
 from beirflow.families.fusion.family import FAMILY as FUSION
@@ -15,7 +14,7 @@ from beirflow.families.rerank.family import FAMILY as RERANK
 from beirflow.families.sparse.family import FAMILY as SPARSE
 
 FAMILIES: dict[str, Family] = {
-    family.name: family for family in (DENSE, LEXICAL, SPARSE, LATE, FUSION, RERANK, IMPORTED, APPROXIMATE, BY_LENGTH)
+    family.name: family for family in (DENSE, LEXICAL, SPARSE, LATE, FUSION, RERANK, IMPORTED, APPROXIMATE)
 }
 
 DEFAULT = DENSE.name  # the family of a system that names a model and no family
