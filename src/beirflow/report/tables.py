@@ -89,7 +89,7 @@ def significance_table(comparison: pd.DataFrame) -> Table | None:
 
 def with_short_names(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table in which means over datasets are called so, without these."""
-    return table.assign(dataset=table["dataset"].str.partition(" (")[0])
+    return table.assign(dataset=table["dataset"].map(lambda name: name.partition(" (")[0]))
 
 
 def cost_table(costs: pd.DataFrame) -> Table:
