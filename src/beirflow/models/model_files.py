@@ -60,7 +60,7 @@ def check_model(system: ModelSettings, record_path: str) -> None:
 
     Raises DataError for a changed file, also one that cannot be read any more, ModelError for a missing model.
     """
-    recorded = read_json(record_path)["files"]
+    recorded = read_json(record_path).get("files", {})
     try:
         digests = model_digests(system)
     except ModelError:

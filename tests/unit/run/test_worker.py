@@ -243,6 +243,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.usefixtures("unignored")
 def test_a_job_ends_by_itself_when_its_run_is_stopped_and_none_begins(folder: Path, capfd: Captured) -> None:
     start_worker([])
     client_of_job = start(ENDS_BY_ITSELF, folder)

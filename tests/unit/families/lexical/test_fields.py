@@ -11,7 +11,7 @@ from beirflow.families.lexical import LexicalSettings
 from beirflow.families.postings.analyzer import analyzer_of
 from refusals import problems_of
 
-KEYS = "family, trained_on, k1, b, fields, ties, analyzer, query_weights, expansion, weights"
+KEYS = "family, trained_on, k1, b, fields, analyzer, ties, expansion, weights, query_weights"
 FIELDS = "['contents'], ['title', 'text'], ['text'], ['title']"
 
 
@@ -46,7 +46,7 @@ OF_FAMILIES: list[tuple[dict[str, Any], list[str]]] = [
     ({"k1": 0.9}, ["k1: found 'k1'", "model: missing; this key is required"]),
     (
         {"family": "dense", "model": "m", "k1": 0.9},
-        ["k1: found 'k1'", "no such key here, allowed are family, trained_on, encoder", "; it is a setting of lexical systems"],
+        ["k1: found 'k1'", "no such key here, allowed are family, trained_on, model", "; it is a setting of lexical systems"],
     ),
     ({"family": "lexical", "model": "m", "similarity": "dot"}, ["model: found 'model'", "similarity: found 'similarity'"]),
 ]

@@ -30,7 +30,7 @@ def loaded(entry: dict[str, Any], **more: Any) -> Any:
         ({"expansion": HUB, "max_length": 502}, "mine.max_length: found 502; .* and 3 special tokens are 503; lower text_length"),
         ({"expansion": {"model": "/nowhere"}}, "mine.expansion.model: found '/nowhere'; nothing is there"),
         ({"expansion": {"path": "/nowhere.jsonl"}}, "mine.expansion.path: found '/nowhere.jsonl'; there is no file /nowhere"),
-        ({"expansion": HUB | {"join": "append"}}, "mine.expansion.join: found 'join'; no such key here, allowed are path, model"),
+        ({"expansion": HUB | {"join": "append"}}, "mine.expansion.join: found 'join'; no such key here, allowed are model, "),
         ({"expansion": {"path": "/x.jsonl", "queries": 3}}, "mine.expansion.queries: found 'queries'"),
         ({"expansion": {"queries": 3}}, "mine.expansion.model: missing; this key is required"),
         ({"most_terms": 9}, "mine.most_terms: found 9; uniCOIL gives each token one weight"),
