@@ -7,6 +7,7 @@ from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
+import steps
 from beirflow.core import layout
 from beirflow.core.patterns import Pattern
 from beirflow.families.late_interaction.encode import TokenEncoding, encode_query_tokens, encode_tokens
@@ -17,6 +18,7 @@ from beirflow.families.sparse.search import search_weights
 from beirflow.families.sparse.settings import SparseSettings
 from beirflow.families.sparse.weigh import Weighing, weigh_chunk, weigh_queries
 from beirflow.models.model_files import fetch_model
+from beirflow.ranking.searched import Retrieval
 from by_name import call
 from lexical_results import DATASET, LexicalResults, Row
 from lucene_reference import Document
@@ -135,20 +137,33 @@ class SparseResults(ModelResults[SparseSettings]):
 
     def make(self, settings: SparseSettings, chunk: int | None = None, **how: Any) -> str:
         path, model = self.place(settings.name, chunk), self.path(layout.MODEL, system=settings.name)
-        weighing = Weighing(settings, model, **{**COMPUTING, **how})
-        write = partial(weigh_queries, queries_path=self.path(layout.QUERIES))
+        paths: dict[str, Any] = {"queries": self.path(layout.QUERIES)}
         if chunk is not None:
-            added = self.added_to(settings, chunk)
-            write = partial(weigh_chunk, documents_path=self.path(layout.DOCUMENTS), chunk=chunk, expansion_path=added)
-        write(output_path=path, weighing=weighing, job=self.job("weigh"))
+            paths = {"documents": self.path(layout.DOCUMENTS), "expansion": self.added_to(settings, chunk), "chunk": chunk}
+        steps.run(
+            weigh_queries if chunk is None else weigh_chunk,
+            self.job("weigh"),
+            [path, path.replace(".arrow", ".json")],
+            model=model,
+            weighing=Weighing(settings, model, **{**COMPUTING, **how}),
+            **paths,
+        )
         return path
 
     def find(self, settings: SparseSettings, chunk: int = 0, *, drop: bool = True, threads: int = 1) -> str:
-        told = self.searched(settings.name, chunk, drop=drop, threads=threads)
-        weights: dict[str, Any] = {
-            "query_weights_path": self.place(settings.name, None),
-            "chunk_weights_path": self.place(settings.name, chunk),
-        }
-        weights["expansion_path"] = self.added_to(settings, chunk)
-        call(search_weights, system=settings.name, settings=settings, **weights, **told)
-        return told["output_path"]
+        path, name = self.path(layout.CANDIDATES, system=settings.name, chunk=chunk), settings.name
+        steps.run(
+            search_weights,
+            self.job("search"),
+            [path, self.path(layout.CANDIDATES_RECORD, system=name, chunk=chunk)],
+            queries=self.path(layout.QUERIES),
+            documents=self.path(layout.DOCUMENTS),
+            model=self.path(layout.MODEL, system=name),
+            query_weights=self.place(name, None),
+            chunk_weights=self.place(name, chunk),
+            expansion=self.added_to(settings, chunk),
+            settings=settings,
+            retrieval=Retrieval(self.top_k, drop),
+            threads=threads,
+        )
+        return path

@@ -1,6 +1,6 @@
 """Jobs of steps, run in this process by the runner as those of rules are."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,19 @@ from beirflow.run.rule_job import Named, RuleJob
 
 def run(step: Step, job: Job, outputs: Sequence[str], *, threads: int = 1, **arguments: Any) -> None:
     """Run a step; its arguments are paths where it takes files, else what the rule has in its params."""
-    files = [each.name for each in parameters_of(step.function) if each.artifact]
+    files = [*_files_of(step.function)]
     inputs = {name: arguments.pop(name) for name in files if arguments.get(name) is not None}
     params = {name: value for name, value in arguments.items() if name not in files} | {"entrance": step.name}
     run_step(step, RuleJob("a", inputs, Named(outputs, {}), params, {}, {}, threads, []), job)
+
+
+def _files_of(function: Callable[..., Any]) -> Iterator[str]:
+    """Yield the names of parameters that take files, those of fields included."""
+    for each in parameters_of(function):
+        if each.artifact:
+            yield each.name
+        elif each.is_object:
+            yield from _files_of(each.kind)
 
 
 def write(kind: type[Artifact], path: str | Path, data: Any) -> None:

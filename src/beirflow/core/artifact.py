@@ -31,7 +31,7 @@ SOURCES = "sources"
 
 
 class Artifact:
-    """A file of the results whose record has been read; each kind of file is a subclass.
+    """A file of the results whose record has been read; each kind of file is a subclass. A record is its own.
 
     Raises DataError if the record was damaged, or does not name the file.
     """
@@ -44,7 +44,8 @@ class Artifact:
         self.path = Path(path)
         self.record_path = self.find_record(self.path)
         self.record: Mapping[str, Any] = read_json(self.record_path)
-        self.digest = output_digest(self.record, self.path)
+        is_record = self.path == self.record_path
+        self.digest = file_digest(self.path) if is_record else output_digest(self.record, self.path)
         self.name = str(PurePosixPath(self.record["path"]).with_name(self.path.name))
 
     @property
@@ -89,8 +90,8 @@ class Artifact:
 class Made:
     """What a step returns: the content of its output, and facts for the record.
 
-    Of the facts, ``seconds`` are those of earlier stages; the runner adds the step's own. The content is None where a record is
-    the only output.
+    Of the facts, ``seconds`` are those of earlier stages; the runner adds the step's own unless they are there, too. A content
+    that is computed while it is written may add facts. It is None where a record is the only output.
     """
 
     def __init__(self, content: Any, **facts: Any) -> None:

@@ -45,6 +45,11 @@ class NewRun:
     record_path: str
     run_settings: Mapping[str, Any]  # those that decide over it
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Facts of its record that are known before it is made."""
+        return {"system": self.system, "dataset": self.dataset, "top_k": self.top_k, "settings": self.run_settings}
+
     def write_record(self, job: Job, inputs: Digests, **facts: Any) -> None:
         """Write the record of the run once it is there: ``inputs`` are the sha256 of what it was made from, by path."""
         write_record(
@@ -52,10 +57,7 @@ class NewRun:
             job,
             inputs=inputs,
             outputs={self.run_path: file_digest(self.run_path)},
-            system=self.system,
-            dataset=self.dataset,
-            top_k=self.top_k,
-            settings=self.run_settings,
+            **self.facts,
             **facts,
         )
 

@@ -26,7 +26,7 @@ SAMPLE = 5
 def inputs(folder: Path, documents: int, queries: int) -> None:
     """Write the documents as postings for ours and as plain arrays for the peers, and the queries."""
     from beirflow.core.writing import DigestingWriter
-    from beirflow.families.sparse.files import Rows, SegmentWriter
+    from beirflow.families.sparse.files import ChunkWeights, Rows
 
     def weights(texts: int, terms: int) -> Rows:
         """About as many terms a text, each with a weight; terms are drawn by a flattened law of Zipf."""
@@ -37,11 +37,9 @@ def inputs(folder: Path, documents: int, queries: int) -> None:
 
     folder.mkdir(parents=True)
     rng = np.random.default_rng((documents, queries))
-    blocks = []
-    with DigestingWriter(folder / "weights.arrow") as stream, SegmentWriter(stream, "none") as writer:
-        for first in range(0, documents, DRAWN):
-            blocks.append(weights(min(DRAWN, documents - first), OF_A_DOCUMENT))
-            writer.add(blocks[-1])
+    blocks = [weights(min(DRAWN, documents - first), OF_A_DOCUMENT) for first in range(0, documents, DRAWN)]
+    with DigestingWriter(folder / "weights.arrow") as stream:
+        ChunkWeights.write(stream, (blocks, "none"))
     np.savez(folder / "documents.npz", **Rows.together(blocks)._asdict())
     np.savez(folder / "queries.npz", **weights(queries, OF_A_QUERY)._asdict())
 

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ def inputs(archive: Path, folder: Path, documents: int) -> None:
 def ours(output: Path, source: Path, precision: str, threads: int) -> None:
     """Weigh and write postings; the model is loaded before the time begins."""
     from beirflow.core.writing import DigestingWriter
-    from beirflow.families.sparse.files import Rows, SegmentWriter
+    from beirflow.families.sparse.files import ChunkWeights, Rows
     from beirflow.families.sparse.layouts import read_parts
     from beirflow.families.sparse.settings import SparseSettings
     from beirflow.families.sparse.weigher import Weigher
@@ -39,10 +40,14 @@ def ours(output: Path, source: Path, precision: str, threads: int) -> None:
     part = read_parts(settings).documents
     weigher = Weigher(settings.name, part, device="cpu", precision=precision, token_budget="auto")
     parts = []
-    with timed_call(), DigestingWriter(output / "weights.arrow") as stream, SegmentWriter(stream, settings.quantize) as writer:
+
+    def windows() -> Iterator[Rows]:
         for rows in weigher.windows(texts, "documents"):
-            writer.add(rows)
             parts.append(rows)
+            yield rows
+
+    with timed_call(), DigestingWriter(output / "weights.arrow") as stream:
+        ChunkWeights.write(stream, (windows(), settings.quantize))
     rows = Rows.together(parts)
     text = np.repeat(np.arange(len(rows.counts)), rows.counts)
     np.savez(output / "weights.npz", text=text, term=rows.terms, weight=rows.weights, texts=len(texts))

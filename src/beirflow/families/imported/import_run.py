@@ -3,20 +3,19 @@
 import logging
 import platform
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from beirflow.core.artifact import Made, step
 from beirflow.core.errors import DataError
-from beirflow.core.records import Job
 from beirflow.core.verified import unchanged
-from beirflow.data.corpus_files import PreparedCorpus, read_table, recorded_digest
+from beirflow.data.corpus_files import Documents, Queries
 from beirflow.data.own_candidates import candidates_in
 from beirflow.data.sources.forms import CANDIDATES
 from beirflow.ranking.ranking import rank_hits
-from beirflow.ranking.run_file import NewRun, write_run
+from beirflow.ranking.run_file import NewRun, Run
 from beirflow.ranking.run_rows import (
     check_repetition,
     of_judged_queries,
@@ -30,18 +29,19 @@ from beirflow.ranking.searched import excluded_rows, read_every_id
 logger = logging.getLogger(__name__)
 
 
-def import_run(*, run: NewRun, source_path: str, corpus: PreparedCorpus, drop_self_matches: bool, job: Job) -> None:
+@step(Run, stage="")  # what a run took that was made elsewhere is not known
+def import_run(queries: Queries, documents: Documents, source_path: str, run: NewRun, drop_self_matches: bool) -> Made:
     """Import a run, as Parquet or in TREC form, plain or gzipped; its record has the digest of the source, and what was left out.
 
     If the source is ``queries.parquet``, the run is of the candidates that these have. A self match, a document that the query
     excludes, and one that is no candidate of a query with some are dropped before the cut. Raises DataError, which names file
     and line, if the file is no run on this corpus.
     """
-    asked = read_table(corpus.queries_path)
+    asked, of_candidates = queries.read(), Path(source_path) == queries.path
     query_ids = asked["query_id"].combine_chunks()
-    doc_ids, _ = read_every_id(corpus.documents_path)
+    doc_ids, _ = read_every_id(str(documents.path))
     with unchanged(source_path) as digest:
-        if source_path == corpus.queries_path:
+        if of_candidates:
             rows, unjudged = _candidates(asked, doc_ids, source_path), 0
         else:
             rows, unjudged = of_judged_queries(source_path, read_rows(Path(source_path)), query_ids)
@@ -60,19 +60,16 @@ def import_run(*, run: NewRun, source_path: str, corpus: PreparedCorpus, drop_se
         problem = "scores that differ in the file are equal as float32, so that ids rank their documents"
         logger.warning("%s: %d %s, as for trec_eval 9; trec_eval 10 compares them as doubles", source_path, ties, problem)
     hits = rank_hits([(query[kept], row[kept].astype(np.int32), rows["score"].to_numpy()[kept])], doc_ids, run.top_k)
-    more: dict[str, Any] = {} if source_path == corpus.queries_path else {"source_sha256": digest}
-    write_run(run.run_path, [(query_ids.take(pa.array(hits[0])), doc_ids.take(pa.array(hits[1])), hits[2], hits[3])])
-    run.write_record(
-        job,
-        {path: recorded_digest(path) for path in (corpus.queries_path, corpus.documents_path)},
+    return Made(
+        [(query_ids.take(pa.array(hits[0])), doc_ids.take(pa.array(hits[1])), hits[2], hits[3])],
         made={"python": platform.python_version(), "numpy": np.__version__, "pyarrow": pa.__version__},
-        seconds={},  # what a run took that was made elsewhere is not known
         counts={
             "self_matches_dropped": int(len(query) - kept.sum()),
             "rows_without_judged_query": unjudged,
             "queries_ranked_otherwise": otherwise,
         },
-        **more,
+        **run.facts,
+        **({} if of_candidates else {"source_sha256": digest}),
     )
 
 

@@ -6,12 +6,14 @@ search reads one after the other. So memory holds a segment, however large a chu
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 
+from beirflow.core.artifact import Artifact, Stream
 from beirflow.core.errors import ModelError
+from beirflow.core.layout import QUERY_WEIGHTS, TERM_WEIGHTS
 from beirflow.core.verified import damaged, reading
 from beirflow.families.postings.columns import ColumnWriter, read_columns
 
@@ -101,62 +103,37 @@ class Segment(NamedTuple):
     weights: np.ndarray  # the weight of the term in it, above 0, float32 or uint16 of shape (p,)
 
 
-class SegmentWriter:
-    """Writes the postings of a chunk to a binary file; ``documents`` and ``postings`` are counted."""
-
-    def __init__(self, sink: Any, quantize: str) -> None:
-        self._writer, self._quantize = ColumnWriter(sink, _metadata("postings", quantize)), quantize
-        self._waiting: list[Rows] = []
-        self._has_segment = False
-        self.documents = self.postings = 0
-
-    def __enter__(self) -> "SegmentWriter":
-        self._writer.__enter__()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        if kind is None and (self._waiting or not self._has_segment):
-            self._end_segment()
-        self._writer.__exit__(kind, *rest)
-
-    def add(self, rows: Rows) -> None:
-        """Take the quantized weights of the next documents.
-
-        Raises ModelError if a weight is too large to be stored.
-        """
-        largest = float(rows.weights.max(initial=0))
-        if self._quantize == "lucene" and largest > np.iinfo(np.uint16).max:
-            problem = f"a weight is {largest:.0f} as an integer, beyond the range of Lucene's scale"
-            raise ModelError(f"{problem}; use quantize: none")
+def _segments(windows: Iterable[Rows]) -> Iterator[Segment]:
+    """Yield the segments of a chunk, at least one, from the weights of its documents; those of a few may come at once."""
+    waiting: list[Rows] = []
+    has_segment = False
+    for rows in windows:
         # Cut where a segment ends, so that the file does not depend on how many documents come at once.
         starts = rows.starts
         first = 0
         while first < len(rows.counts):
-            room = SEGMENT_POSTINGS - sum(len(part.terms) for part in self._waiting)
+            room = SEGMENT_POSTINGS - sum(len(part.terms) for part in waiting)
             last = int(np.searchsorted(starts, starts[first] + room, side="right")) - 1
-            last = max(last, first + (not self._waiting))  # a document alone may be larger, and leaves no room for others
-            last = min(last, first + SEGMENT_DOCUMENTS - sum(len(part.counts) for part in self._waiting))
+            last = max(last, first + (not waiting))  # a document alone may be larger, and leaves no room for others
+            last = min(last, first + SEGMENT_DOCUMENTS - sum(len(part.counts) for part in waiting))
             if last > first:
                 part = slice(starts[first], starts[last])
-                self._waiting.append(Rows(rows.counts[first:last], rows.terms[part], rows.weights[part]))
+                waiting.append(Rows(rows.counts[first:last], rows.terms[part], rows.weights[part]))
             if last < len(rows.counts):
-                self._end_segment()
+                yield _inverted(Rows.together(waiting))
+                waiting, has_segment = [], True
             first = last
-        self.documents += len(rows.counts)
-        self.postings += len(rows.terms)
+    if waiting or not has_segment:
+        yield _inverted(Rows.together(waiting))
 
-    def _end_segment(self) -> None:
-        segment = _inverted(Rows.together(self._waiting))
-        self._waiting, self._has_segment = [], True
-        self._writer.write(
-            {
-                "documents": np.array([segment.documents]),
-                "terms": segment.terms,
-                "frequencies": np.diff(segment.starts).astype(np.int32),
-                "rows": np.diff(segment.rows, prepend=np.uint16(0)),  # modulo 2 ** 16, as their sums when they are read
-                "weights": segment.weights.astype(STORED[self._quantize]),
-            }
-        )
+
+def _stored(weights: np.ndarray, quantize: str) -> np.ndarray:
+    """Return quantized weights in the type in which they are stored. Raises ModelError if one is too large for it."""
+    largest = float(weights.max(initial=0))
+    if quantize == "lucene" and largest > np.iinfo(np.uint16).max:
+        problem = f"a weight is {largest:.0f} as an integer, beyond the range of Lucene's scale"
+        raise ModelError(f"{problem}; use quantize: none")
+    return weights.astype(STORED[quantize])
 
 
 def _inverted(rows: Rows) -> Segment:
@@ -198,12 +175,6 @@ def _problem(segment: Segment) -> str | None:
     return None
 
 
-def write_queries(sink: Any, rows: Rows, quantize: str) -> None:
-    """Write the quantized weights of queries to a binary file."""
-    with ColumnWriter(sink, _metadata("queries", quantize)) as writer:
-        writer.write(rows._asdict())
-
-
 def read_queries(path: str | Path, quantize: str) -> Rows:
     """Read the weights of queries.
 
@@ -215,6 +186,42 @@ def read_queries(path: str | Path, quantize: str) -> Rows:
     if not rows.starts[-1] == len(rows.terms) == len(rows.weights):
         raise damaged(path, f"found {len(rows.terms)} terms and {len(rows.weights)} weights, but counts of {rows.starts[-1]}")
     return rows
+
+
+class QueryWeights(Artifact):
+    """The weights of queries on disk, as :func:`read_queries` reads them."""
+
+    pattern = QUERY_WEIGHTS
+    large = represents = True
+
+    @staticmethod
+    def write(stream: Stream, data: tuple[Iterable[Rows], str]) -> None:
+        """Write quantized weights, all at once, and how they are quantized."""
+        windows, quantize = data
+        with ColumnWriter(stream, _metadata("queries", quantize)) as writer:
+            writer.write(Rows.together(list(windows))._asdict())
+
+
+class ChunkWeights(Artifact):
+    """The weights of a chunk on disk, as :func:`read_segments` reads them."""
+
+    pattern = TERM_WEIGHTS
+    large = represents = True
+
+    @staticmethod
+    def write(stream: Stream, data: tuple[Iterable[Rows], str]) -> None:
+        """Write quantized weights as they come, and how they are quantized. Raises ModelError if one is too large."""
+        windows, quantize = data
+        with ColumnWriter(stream, _metadata("postings", quantize)) as writer:
+            for segment in _segments(windows):
+                columns = {
+                    "documents": np.array([segment.documents]),
+                    "terms": segment.terms,
+                    "frequencies": np.diff(segment.starts).astype(np.int32),
+                    "rows": np.diff(segment.rows, prepend=np.uint16(0)),  # modulo 2 ** 16, as their sums when they are read
+                    "weights": _stored(segment.weights, quantize),
+                }
+                writer.write(columns)
 
 
 def _metadata(what: str, quantize: str) -> dict[str, bytes | str]:

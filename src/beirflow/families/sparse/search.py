@@ -5,17 +5,31 @@ on the query and the document alone.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from beirflow.core.artifact import Made, step
 from beirflow.core.background import map_ahead, read_ahead
-from beirflow.core.records import Job
+from beirflow.data.corpus_files import Documents, Queries
+from beirflow.families.expansions.files import ExpansionRecord
 from beirflow.families.postings.search import NO_HIT, Lists, WantedLists, hits_of, search_lists, slices_of
-from beirflow.families.sparse.files import Rows, Segment, read_queries, read_segments
+from beirflow.families.sparse.files import ChunkWeights, QueryWeights, Rows, Segment, read_queries, read_segments
 from beirflow.families.sparse.settings import SparseSettings
-from beirflow.ranking.chunk_search import OpenedChunk, SearchedFiles, SearchRequest, search_one_chunk
+from beirflow.models.model_record import ModelRecord
+from beirflow.ranking.candidates import Candidates, sources_of
 from beirflow.ranking.ranking import Cut, Hits
-from beirflow.ranking.searched import Ids, check_precision, check_rows, read_expansion, read_searched
+from beirflow.ranking.searched import Retrieval, check_precision, check_rows, read_ids
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weights that a search reads, and the records of what made them; that of the expansion for its cost."""
+
+    query_weights: QueryWeights
+    chunk_weights: ChunkWeights
+    model: ModelRecord
+    expansion: ExpansionRecord | None
 
 
 def lists_of(queries: Rows, segment: Segment) -> WantedLists:
@@ -50,39 +64,22 @@ def search_segments(queries: Rows, segments: Iterable[Segment], cut: Cut, thread
     return hits_of(range(len(best)), best), self_matches
 
 
+@step(Candidates, stage="search", ancestors=None, same=("system",))
 def search_weights(
-    *,
-    request: SearchRequest,
-    settings: SparseSettings,
-    model_path: str,
-    query_weights_path: str,
-    chunk_weights_path: str,
-    job: Job,
-    expansion_path: str | None = None,
-    threads: int = 1,
-) -> None:
+    queries: Queries, documents: Documents, weights: Weights, settings: SparseSettings, retrieval: Retrieval, threads: int = 1
+) -> Made:
     """Find the top k of one chunk for every query, among the documents that have one of its terms.
 
-    Only the record of the expansion is read, for its cost.
-
-    Raises DataError if a file is not the one that was recorded, or weights are not those of this system, model and dataset, or
-    not of one precision.
+    Raises DataError if weights are not those of these texts, or not of one precision.
     """
-    weights_of = {query_weights_path: request.corpus.queries_path, chunk_weights_path: request.corpus.documents_path}
-    records = read_searched(weights_of, model_path, job, system=request.system)
-    check_precision(records, "weigh")
-    of_chunk, expansions = records[chunk_weights_path], {}
-    if expansion_path is not None:
-        expansions[expansion_path] = read_expansion(expansion_path, chunk_weights_path, of_chunk, job)
-
-    def open_chunk(ids: Ids) -> OpenedChunk:
-        def search() -> tuple[Hits, int]:
-            queries = read_queries(query_weights_path, settings.quantize)
-            check_rows(query_weights_path, len(queries.counts), len(ids.queries), "weigh")
-            segments = read_ahead(read_segments(chunk_weights_path, settings.quantize))
-            return search_segments(queries, segments, ids.cut(request.top_k, settings.ties), threads)
-
-        check_rows(chunk_weights_path, of_chunk["rows"], len(ids.documents), "weigh")
-        return OpenedChunk(search)
-
-    search_one_chunk(request, job, SearchedFiles(records, expansions), open_chunk, ties=settings.ties)
+    of_queries, of_chunk, drop = weights.query_weights, weights.chunk_weights, retrieval.drop_self_matches
+    check_precision({str(each.path): each.record for each in (of_queries, of_chunk)}, "weigh")
+    ids = read_ids(queries, documents, int(of_chunk.names["chunk"]), drop_self_matches=drop)
+    check_rows(str(of_chunk.path), of_chunk.record["rows"], len(ids.documents), "weigh")
+    asked = read_queries(of_queries.path, settings.quantize)
+    check_rows(str(of_queries.path), len(asked.counts), len(ids.queries), "weigh")
+    segments = read_ahead(read_segments(of_chunk.path, settings.quantize))
+    hits, self_matches = search_segments(asked, segments, ids.cut(retrieval.top_k, settings.ties), threads)
+    searched = [of_queries, of_chunk, *([weights.expansion] if weights.expansion else [])]
+    counts = {"self_matches_dropped": self_matches}
+    return Made(hits, made={}, counts=counts, sources=sources_of(searched), top_k=retrieval.top_k, ties=settings.ties)

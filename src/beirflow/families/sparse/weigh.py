@@ -1,21 +1,20 @@
 """Term weights of the queries and of each chunk of documents."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
+from beirflow.core.artifact import Made, step
 from beirflow.core.errors import ModelError
-from beirflow.core.records import Job
-from beirflow.core.writing import DigestingWriter
-from beirflow.data.corpus_files import sources_of
-from beirflow.families.expansions.files import ExpansionFile, checked_expansion
+from beirflow.data.corpus_files import Documents, Queries
+from beirflow.data.document_text import Kind, as_read
+from beirflow.families.expansions.files import ExpansionFile
 from beirflow.families.expansions.settings import WrittenQueries
-from beirflow.families.represent import Texts, document_texts, query_texts, represent
-from beirflow.families.sparse.files import Rows, SegmentWriter, in_rows, quantized, write_queries
+from beirflow.families.sparse.files import ChunkWeights, QueryWeights, Rows, in_rows, quantized
 from beirflow.families.sparse.layouts import Part, read_parts
 from beirflow.families.sparse.settings import INJECT, SparseSettings
 from beirflow.families.sparse.weigher import Weigher
@@ -24,7 +23,9 @@ from beirflow.models.computing.folder_tokenizer import tokenizer_of
 from beirflow.models.computing.loading import loading_from
 from beirflow.models.computing.model_settings import Computing, checked_meanwhile
 from beirflow.models.model_files import check_model
+from beirflow.models.model_record import ModelRecord
 
+STAGES = {"queries": "queries", "documents": "index"}  # names in records of the time that each kind of text takes
 ADDED = "added"  # the column of what is added to documents
 BATCH_DOCUMENTS = 4096  # documents whose expansion is read at once
 Weighing: TypeAlias = Computing[SparseSettings]  # settings of a job that weighs terms
@@ -56,78 +57,59 @@ def different_texts(table: pa.Table) -> DistinctTexts:
     return DistinctTexts(texts, added[0] if added else None, indices)
 
 
-def weigh_queries(*, queries_path: str, output_path: str, weighing: Weighing, job: Job) -> None:
+@step(QueryWeights, stage="queries")
+def weigh_queries(queries: Queries, model: ModelRecord, weighing: Weighing) -> Made:
     """Weigh the terms of the queries of a dataset.
 
     Raises ModelError if the model cannot be loaded, or computes a weight that is not finite; DeviceError if the GPU fails or has
-    too little memory; DataError if a file is not the one that was recorded.
+    too little memory; DataError if the model is not the one that was recorded.
     """
-
-    def write(stream: DigestingWriter, windows: Iterator[Rows]) -> int:
-        rows = Rows.together(list(windows))  # queries fit into memory
-        write_queries(stream, rows, weighing.settings.quantize)
-        return len(rows.terms)
-
-    _weigh(query_texts(queries_path), output_path, weighing, job, write)
+    return _weigh("queries", queries.read(["query_id", "text"]), weighing)
 
 
+@step(ChunkWeights, stage="index")
 def weigh_chunk(
-    *, documents_path: str, chunk: int, output_path: str, weighing: Weighing, job: Job, expansion_path: str | None = None
-) -> None:
+    documents: Documents, model: ModelRecord, expansion: ExpansionFile | None, chunk: int, weighing: Weighing
+) -> Made:
     """Weigh the terms of the documents of one chunk, like :func:`weigh_queries`; write weights while the next are computed."""
-
-    def write(stream: DigestingWriter, windows: Iterator[Rows]) -> int:
-        with SegmentWriter(stream, weighing.settings.quantize) as writer:
-            for rows in windows:
-                writer.add(rows)
-        return writer.postings
-
-    texts, added = document_texts(documents_path, chunk), None
-    if expansion_path is not None:
-        added = checked_expansion(expansion_path, WrittenQueries.kind, documents_path, job)
-        texts = replace(texts, table=with_added(texts.table, added, chunk))
-    _weigh(texts, output_path, weighing, job, write, added)
+    table = as_read(documents.read([chunk], ["doc_id", "text"]))
+    if expansion is None:
+        return _weigh("documents", table, weighing)
+    joined = {"added": expansion.record["expansion"], "join": INJECT}
+    return _weigh("documents", with_added(table, expansion, chunk), weighing, joined)
 
 
-def _weigh(
-    texts: Texts,
-    output_path: str,
-    weighing: Weighing,
-    job: Job,
-    write: Callable[[DigestingWriter, Iterator[Rows]], int],
-    added: ExpansionFile | None = None,
-) -> None:
-    """Weigh the terms of texts, and record how."""
+def _weigh(kind: Kind, table: pa.Table, weighing: Weighing, joined: Mapping[str, str] | None = None) -> Made:
+    """Weigh the terms of texts while they are written; what is only known then is added to the facts."""
     weighing.use_threads()
     settings = weighing.settings
-    joined = {"added": added.record["expansion"], "join": INJECT} if added else {}
+    different = different_texts(table)
 
-    def compute(weigher: Weigher, stream: DigestingWriter) -> dict[str, Any]:
-        different = different_texts(texts.table)
-        windows = in_rows(weigher.windows(different.texts, texts.kind, different.added), different.indices)
-        try:
-            terms = write(stream, (quantized(rows, settings.quantize) for rows in windows))
-        except NotFiniteError as error:
-            message = f"the weights of {texts.name_of(error.row, different.indices)} hold infinity or not-a-number"
-            raise ModelError(f"system {settings.name}: {message}; use precision float32, or look at its text") from error
-        return {
+    def weights() -> Iterator[Rows]:
+        terms = 0
+        with weighing.gpu(saves_memory="lower token_budget or max_length"):
+            start = time.perf_counter()
+            weigher = load_weigher(weighing, kind)
+            loaded = time.perf_counter()
+            try:
+                for rows in in_rows(weigher.windows(different.texts, kind, different.added), different.indices):
+                    kept = quantized(rows, settings.quantize)
+                    terms += len(kept.terms)
+                    yield kept
+            except NotFiniteError as error:
+                row = int(np.argmax(different.indices == error.row))
+                message = f"the weights of {table.column_names[0]} {table[0][row].as_py()!r} hold infinity or not-a-number"
+                raise ModelError(f"system {settings.name}: {message}; use precision float32, or look at its text") from error
+        made.facts |= {
             "made": weigher.made(),
             "computation": weigher.computation(),
-            "counts": {**weigher.counts(texts.kind), f"terms_of_{texts.kind}": terms},
-            "distinct_texts": len(different.texts),
-            "weighed": {**weigher.described(), **joined, "quantize": settings.quantize},
+            "counts": {**weigher.counts(kind), f"terms_of_{kind}": terms},
+            "seconds": {"load": loaded - start, STAGES[kind]: time.perf_counter() - loaded},  # not the wait for a GPU
+            "weighed": {**weigher.described(), **(joined or {}), "quantize": settings.quantize},
         }
 
-    represent(
-        texts,
-        output_path,
-        job,
-        system=settings.name,
-        inputs=sources_of(job, texts.source_path, weighing.model_path) | (added.named if added else {}),
-        gpu=weighing.gpu(saves_memory="lower token_budget or max_length"),
-        load=partial(load_weigher, weighing, texts.kind),
-        compute=compute,
-    )
+    made = Made((weights(), settings.quantize), system=settings.name, rows=table.num_rows, distinct_texts=len(different.texts))
+    return made
 
 
 def load_weigher(weighing: Weighing, kind: str) -> Weigher:

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import steps
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.records import Job, read_json
 from beirflow.families.imported.import_run import import_run
-from beirflow.ranking.run_file import write_trec
-from by_name import call
+from beirflow.ranking.run_file import NewRun, write_trec
 from refusals import refused
 from run_results import DATASET, RunResults, ids
 
@@ -38,15 +38,16 @@ def read(made: RunResults, content: str | bytes = TREC, **settings: Any) -> Path
     """Read a run; the file that it is in."""
     source = made.results.parent / "theirs-small.trec"
     source.write_bytes(content.encode() if isinstance(content, str) else content)
-    call(
+    how, paths = {"top_k": 10, "drop_self_matches": True} | settings, made.paths("theirs")
+    steps.run(
         import_run,
-        system="theirs",
-        dataset=DATASET,
+        Job(made.results, "import_run/theirs/small", "c0de"),
+        [*paths.values()],
+        queries=made.corpus_paths["queries_path"],
+        documents=made.corpus_paths["documents_path"],
         source_path=str(source),
-        **made.corpus_paths,
-        **{"top_k": 10, "drop_self_matches": True} | settings,
-        **made.paths("theirs"),
-        job=Job(made.results, "import_run/theirs/small", "c0de"),
+        run=NewRun("theirs", DATASET, how["top_k"], **paths, run_settings={}),
+        drop_self_matches=how["drop_self_matches"],
     )
     return source
 

@@ -10,7 +10,7 @@ from beirflow.core.errors import DataError, ModelError
 from beirflow.core.writing import DigestingWriter
 from beirflow.families.postings.columns import ColumnWriter
 from beirflow.families.sparse import files
-from beirflow.families.sparse.files import Rows, SegmentWriter, in_rows, quantized, read_queries, read_segments, write_queries
+from beirflow.families.sparse.files import ChunkWeights, QueryWeights, Rows, in_rows, quantized, read_queries, read_segments
 from tiny_sparse import spread
 
 DOCUMENTS, TERMS = 60, 40
@@ -32,10 +32,8 @@ def cut(rows: Rows, size: int) -> Iterator[Rows]:
 
 
 def written(path: Path, rows: Rows, quantize: str = "none", at_once: int = DOCUMENTS) -> Path:
-    with DigestingWriter(path) as stream, SegmentWriter(stream, quantize) as writer:
-        for part in cut(rows, at_once):
-            writer.add(part)
-        assert (writer.documents, writer.postings) == (len(rows.counts), len(rows.terms))
+    with DigestingWriter(path) as stream:
+        ChunkWeights.write(stream, (cut(rows, at_once), quantize))
     return path
 
 
@@ -102,7 +100,7 @@ def test_a_weight_that_is_no_short_integer_is_refused(tmp_path: Path) -> None:
 def test_queries_come_back(tmp_path: Path) -> None:
     rows = random_rows(1)
     with DigestingWriter(tmp_path / "q.arrow") as stream:
-        write_queries(stream, rows, "none")
+        QueryWeights.write(stream, ([rows], "none"))
     for found, each in zip(read_queries(tmp_path / "q.arrow", "none"), rows, strict=True):
         assert np.array_equal(found, each)
     with pytest.raises(DataError, match="cannot be read"):

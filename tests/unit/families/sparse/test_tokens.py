@@ -162,7 +162,7 @@ def test_an_expansion_that_is_damaged_changed_or_of_another_corpus_is_refused(tm
     path = Path(results.added_to(settings, 0) or "")
     content = path.read_bytes()
     results.give(settings, ADDED | {"d0": ["w1"], "d1": ["w2"]})
-    with pytest.raises(BeirflowError, match=r"it was made from the expansions/.*chunk-\d\.json"):
+    with pytest.raises(BeirflowError, match=r"it was made from the expansions/.*chunk-\d\.parquet"):
         results.find_all(settings)
     damage(path)
     with pytest.raises(BeirflowError, match="sha256"):

@@ -164,6 +164,9 @@ def test_what_was_damaged_or_belongs_elsewhere_is_refused(small: SparseResults, 
         refused(search, small.results, says)
     small.make(settings, 0)
     assert small.find(settings)
+    model_path = small.path(MODEL, system="s")
+    write_json(model_path, read_json(model_path) | {"revision": "another"})
+    refused(search, small.results, r"it was made from the models/s\.json")
 
 
 def test_a_model_that_changed_since_it_was_fetched_is_refused(tmp_path: Path) -> None:
