@@ -19,7 +19,6 @@ from beirflow.families.sparse.settings import SparseSettings
 from beirflow.families.sparse.weigh import Weighing, weigh_chunk, weigh_queries
 from beirflow.models.model_files import fetch_model
 from beirflow.ranking.searched import Retrieval
-from by_name import call
 from lexical_results import DATASET, LexicalResults, Row
 from lucene_reference import Document
 from tiny_bert import WORDS
@@ -80,20 +79,6 @@ class ModelResults(LexicalResults, Generic[SettingsT]):
             self.path(self.of_queries, system=system) if chunk is None else self.path(self.of_chunk, system=system, chunk=chunk)
         )
 
-    def searched(self, system: str, chunk: int, *, drop: bool, threads: int) -> dict[str, Any]:
-        """Give the arguments of the search of a chunk in each family."""
-        return {
-            "queries_path": self.path(layout.QUERIES),
-            "documents_path": self.path(layout.DOCUMENTS),
-            "model_path": self.path(layout.MODEL, system=system),
-            "chunk": chunk,
-            "output_path": self.path(layout.CANDIDATES, system=system, chunk=chunk),
-            "top_k": self.top_k,
-            "drop_self_matches": drop,
-            "job": self.job("search"),
-            "threads": threads,
-        }
-
 
 class LateResults(ModelResults[LateSettings]):
     """Those of late interaction."""
@@ -115,10 +100,22 @@ class LateResults(ModelResults[LateSettings]):
         return path
 
     def find(self, settings: LateSettings, chunk: int = 0, *, drop: bool = True, threads: int = 1) -> str:
-        told = self.searched(settings.name, chunk, drop=drop, threads=threads)
-        vectors = {"query_vectors_path": self.place(settings.name, None), "chunk_vectors_path": self.place(settings.name, chunk)}
-        call(search_tokens, system=settings.name, device="cpu", **vectors, **told)
-        return told["output_path"]
+        path, name = self.path(layout.CANDIDATES, system=settings.name, chunk=chunk), settings.name
+        steps.run(
+            search_tokens,
+            self.job("search"),
+            [path, self.path(layout.CANDIDATES_RECORD, system=name, chunk=chunk)],
+            queries=self.path(layout.QUERIES),
+            documents=self.path(layout.DOCUMENTS),
+            model=self.path(layout.MODEL, system=name),
+            query_vectors=self.place(name, None),
+            chunk_vectors=self.place(name, chunk),
+            chunk=chunk,
+            retrieval=Retrieval(self.top_k, drop),
+            device="cpu",
+            threads=threads,
+        )
+        return path
 
 
 class SparseResults(ModelResults[SparseSettings]):

@@ -1,11 +1,13 @@
 """Jobs of steps, run in this process by the runner as those of rules are."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from beirflow.core.artifact import Artifact, Step
-from beirflow.core.records import Job
+from beirflow.core.digests import file_digest
+from beirflow.core.layout import record_of
+from beirflow.core.records import Job, write_record
 from beirflow.run.entrance import parameters_of, run_step
 from beirflow.run.rule_job import Named, RuleJob
 
@@ -25,6 +27,16 @@ def _files_of(function: Callable[..., Any]) -> Iterator[str]:
             yield each.name
         elif each.is_object:
             yield from _files_of(each.kind)
+
+
+def write_recorded(
+    kind: type[Artifact], path: str | Path, data: Any, job: Job, *, inputs: Mapping[str, str], **facts: Any
+) -> None:
+    """Write a file of a kind and its record; ``inputs`` by path below the results."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    write(kind, path, data)
+    named = {job.results / name: digest for name, digest in inputs.items()}
+    write_record(record_of(path), job, inputs=named, outputs={path: file_digest(path)}, **facts)
 
 
 def write(kind: type[Artifact], path: str | Path, data: Any) -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import steps
 from beirflow.core import layout
 from beirflow.core.records import read_json
 from beirflow.extensions.expansions.making import Making
@@ -16,7 +17,7 @@ from beirflow.models.computing.model_settings import Computing
 from beirflow.models.model_files import fetch_model
 from beirflow.models.model_places import next_to_record
 from beirflow.models.settings import EncoderSettings
-from by_name import call
+from beirflow.ranking.searched import Retrieval
 from lexical_results import LexicalResults
 from lucene_reference import Document
 
@@ -79,20 +80,18 @@ class TrainingResults(LexicalResults):
             vectors = self.of_system(layout.CHUNK_VECTORS, chunk=chunk)
             where = {"documents_path": self.path(layout.DOCUMENTS), "chunk": chunk, "output_path": vectors}
             encode_chunk(**where, encoding=encoding, job=self.job("encode_chunk"))
-            call(
+            steps.run(
                 search_chunk,
-                system=SYSTEM,
-                queries_path=self.path(layout.QUERIES),
-                documents_path=self.path(layout.DOCUMENTS),
-                model_path=record,
+                self.job("search_chunk"),
+                [self.of_system(layout.CANDIDATES, chunk=chunk), self.of_system(layout.CANDIDATES_RECORD, chunk=chunk)],
+                queries=self.path(layout.QUERIES),
+                documents=self.path(layout.DOCUMENTS),
+                model=record,
+                query_vectors=queries,
+                chunk_vectors=vectors,
                 chunk=chunk,
-                query_vectors_path=queries,
-                chunk_vectors_path=vectors,
-                output_path=self.of_system(layout.CANDIDATES, chunk=chunk),
                 similarity=similarity,
-                top_k=self.top_k,
-                drop_self_matches=True,
-                job=self.job("search_chunk"),
+                retrieval=Retrieval(self.top_k, drop_self_matches=True),
                 device="cpu",
             )
         self.merge(SYSTEM)

@@ -64,6 +64,12 @@ class Artifact:
         return {self.name: self.digest, self.record["path"]: file_digest(self.record_path)}
 
     @property
+    def behind(self) -> Mapping[str, str]:
+        """Digests of what it was made from, which the record of what is made from it may name; none of a record itself."""
+        inputs: Mapping[str, str] = self.record.get("inputs", {}) if self.path != self.record_path else {}
+        return inputs
+
+    @property
     def here(self) -> dict[str, str]:
         """Digests of what must not be another file for any input: this file, and the records that it names as its sources.
 
@@ -90,8 +96,9 @@ class Artifact:
 class Made:
     """What a step returns: the content of its output, and facts for the record.
 
-    Of the facts, ``seconds`` are those of earlier stages; the runner adds the step's own unless they are there, too. A content
-    that is computed while it is written may add facts. It is None where a record is the only output.
+    Of the facts, ``seconds`` are those of earlier stages; the runner adds the step's own unless they are there, too, since it
+    waited. ``read`` are files that it opened besides its inputs. A content that is computed while it is written may add facts.
+    It is None where a record is the only output.
     """
 
     def __init__(self, content: Any, **facts: Any) -> None:
@@ -121,8 +128,7 @@ class Step:
         """Return the digests that the record of the output names, by path below the results."""
         inputs: dict[str, str] = {}
         for each in opened:
-            behind = each.record.get("inputs", {})
-            kinds = self.ancestors
+            behind, kinds = each.behind, self.ancestors
             inputs |= {
                 name: behind[name] for name in behind if kinds is None or any(kind.names_in(name) is not None for kind in kinds)
             }

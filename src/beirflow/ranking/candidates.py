@@ -1,17 +1,13 @@
 """The candidates of a chunk on disk: its hits, and in their record the facts that the merge needs."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
 
 from beirflow.core.artifact import Artifact, Stream
-from beirflow.core.digests import file_digest
-from beirflow.core.layout import CANDIDATES, record_of
-from beirflow.core.records import Job, output_digest, write_record
+from beirflow.core.layout import CANDIDATES
 from beirflow.core.verified import reading
-from beirflow.core.writing import DigestingWriter, atomic_path
 from beirflow.ranking.ranking import Hits
 from beirflow.ranking.searched import EXPANSION_SOURCE
 
@@ -52,40 +48,4 @@ class Candidates(Artifact):
 
 def sources_of(searched: Iterable[Artifact]) -> dict[str, dict[str, Any]]:
     """Return what the record of candidates says of the files that were searched."""
-    return {each.record["path"]: _of_a_source(each.record) for each in searched}
-
-
-def _of_a_source(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: record[key] for key in OF_A_SOURCE if key in record}
-
-
-def searched_inputs(
-    job: Job,
-    searched: Mapping[str, Mapping[str, Any]],
-    read: Mapping[str, str] | None = None,
-    models: Mapping[str, Mapping[str, Any]] | None = None,
-) -> tuple[dict[str, str], dict[str, Any]]:
-    """Return the digests of the inputs of a search by path below the results, and its ``SOURCES``.
-
-    ``searched`` are the files that were searched, each with the content of its record, ``read`` the sha256 of other inputs, by
-    path below the results, and ``models`` the records of models that were made for this, by their paths.
-    """
-    inputs, sources = dict(read or {}), {}
-    for path, record in searched.items():
-        name = job.below(record_of(path))
-        # With the inputs of the record, so that the run still names them when what was searched has been deleted.
-        inputs |= record["inputs"] | {job.below(path): output_digest(record, path), name: file_digest(record_of(path))}
-        sources[name] = _of_a_source(record)
-    for path, record in (models or {}).items():
-        inputs[job.below(path)] = file_digest(path)
-        sources[job.below(path)] = _of_a_source(record)
-    return inputs, sources
-
-
-def write_candidates(path: str | Path, hits: Hits, job: Job, *, inputs: Mapping[str, str], **facts: Any) -> None:
-    """Write candidates and their record; ``inputs`` by path below the results."""
-    with atomic_path(path) as partial, DigestingWriter(partial) as stream:
-        Candidates.write(stream, hits)
-        digest = stream.digest()
-    named = {job.results / name: of for name, of in inputs.items()}
-    write_record(record_of(path), job, inputs=named, outputs={path: digest}, **facts)
+    return {each.record["path"]: {key: each.record[key] for key in OF_A_SOURCE if key in each.record} for each in searched}

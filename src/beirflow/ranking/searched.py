@@ -10,12 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
-from beirflow.core.layout import record_of
-from beirflow.core.records import Job, check_inputs, read_json
-from beirflow.data.corpus_files import EXCLUDED_ROWS, Documents, Queries, sources_of
-from beirflow.data.own_candidates import candidates_in
+from beirflow.data.corpus_files import EXCLUDED_ROWS, CorpusFile, Documents, Queries
+from beirflow.data.own_candidates import candidates_in, own_candidates
 from beirflow.data.sources.forms import CANDIDATES, EXCLUDED
 from beirflow.ranking.ranking import Cut, Ties, byte_order
 
@@ -81,6 +78,18 @@ def read_ids(queries: Queries, documents: Documents, chunk: int, *, drop_self_ma
     doc_ids, first = documents.read([chunk], ["doc_id"])["doc_id"].combine_chunks(), sum(documents.sizes[:chunk])
     excluded = excluded_rows(table, doc_ids, drop_self_matches=drop_self_matches, first=first)
     return Ids(table["query_id"].combine_chunks(), doc_ids, excluded)
+
+
+def read_ids_to_rank(queries: Queries, documents: Documents, chunk: int, retrieval: Retrieval) -> tuple[Ids, list[CorpusFile]]:
+    """Read the same for a family that scores only the candidates of each query where a dataset states them, and their file.
+
+    Raises DataError if a query has more than are kept.
+    """
+    candidates, path = own_candidates(queries.path)
+    ids = read_ids(queries, documents, chunk, drop_self_matches=retrieval.drop_self_matches, with_candidates=False)
+    if candidates is None:
+        return ids, []
+    return ids._replace(pairs=rows_of_pairs(candidates, ids, retrieval.top_k)), [CorpusFile(path)]
 
 
 def excluded_rows(queries: pa.Table, documents: pa.Array, *, drop_self_matches: bool, first: int = 0) -> np.ndarray:
@@ -181,28 +190,6 @@ def places_of(strings: pa.Array, among: pa.Array) -> np.ndarray:
     places = np.full(len(strings), -1, np.int64)
     places[numbers.take(known).to_numpy()] = known.to_numpy()
     return places
-
-
-def read_searched(sources: Mapping[str, str], model_path: str, job: Job, *, system: str) -> dict[str, dict[str, Any]]:
-    """Read the records of representations, and make sure that the model of a system made them from these texts.
-
-    ``sources`` has ``queries.parquet`` or ``documents.parquet`` by path of each representation, by which records are returned.
-    Raises DataError if a record was damaged, or is of something else.
-    """
-    records = {}
-    for path, source_path in sources.items():
-        records[path] = record = read_json(record_of(path))
-        check_inputs(record_of(path), record, sources_of(job, source_path, model_path), system=system)
-    return records
-
-
-def read_expansion(expansion_path: str, path: str, record: Mapping[str, Any], job: Job) -> dict[str, Any]:
-    """Read the record of an expansion of a chunk, and make sure that postings or weights, at ``path``, were made with it.
-
-    Raises DataError if a record was damaged, or another expansion was added.
-    """
-    check_inputs(record_of(path), record, job.digests({record_of(expansion_path): file_digest(record_of(expansion_path))}))
-    return read_json(record_of(expansion_path))
 
 
 def check_one_source(records: Mapping[str, Mapping[str, Any]], made_of_it: Iterable[str | Path]) -> None:

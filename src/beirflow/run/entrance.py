@@ -102,8 +102,11 @@ def run_step(step: Step, rule: RuleJob, job: Job) -> None:
                 step.makes.write(stream, made.content)
             outputs[output] = stream.digest()
             sizes = {step.stage: partial.stat().st_size} if step.makes.represents else None
-    seconds = {**({step.stage: time.perf_counter() - start} if step.stage else {}), **made.facts.pop("seconds", {})}
-    inputs = {job.results / name: digest for name, digest in step.inputs(sources.opened).items()}
+    seconds = dict(made.facts.pop("seconds", {}))
+    if step.stage:
+        seconds.setdefault(step.stage, time.perf_counter() - start)
+    named = step.inputs([*sources.opened, *made.facts.pop("read", ())])
+    inputs = {job.results / name: digest for name, digest in named.items()}
     write_record(record_path, job, inputs=inputs, outputs=outputs, seconds=seconds, **{"sizes": sizes, **made.facts})
 
 

@@ -10,6 +10,7 @@ THREADS, SHARING, K = 8, 2, 1000
 
 def main(what: str, folder: str, device: str, precision: str, number: str) -> None:
     """Do what the entrance of a job does."""
+    import steps
     from beirflow.core.records import Job, read_json
     from beirflow.models.settings import EncoderSettings
     from beirflow.run.interrupts import end_with_snakemake
@@ -30,10 +31,11 @@ def main(what: str, folder: str, device: str, precision: str, number: str) -> No
         if what == "search_chunk":
             from beirflow.families.dense.search import search_chunk
 
-            vectors = {"query_vectors_path": str(here / "queries.npy"), "chunk_vectors_path": str(here / "chunk-0.npy")}
-            of_corpus = {"system": "bench", "documents_path": documents, "queries_path": queries, "chunk": 0, "similarity": "dot"}
-            cut = {"top_k": K, "drop_self_matches": False, "output_path": str(here / f"hits-{number}.arrow")}
-            call(search_chunk, **shared, **vectors, **of_corpus, **cut)
+            vectors = {"query_vectors": str(here / "queries.npy"), "chunk_vectors": str(here / "chunk-0.npy")}
+            of_corpus = {"documents": documents, "queries": queries, "model": shared.pop("model_path"), "chunk": 0}
+            how = {"similarity": "dot", "top_k": K, "drop_self_matches": False}
+            outputs = [str(here / f"hits-{number}.{ending}") for ending in ("arrow", "json")]
+            steps.run(search_chunk, shared.pop("job"), outputs, **shared, **vectors, **of_corpus, **how)
             return
         how = {"settings": EncoderSettings(**read_json(here / "encoder.json")), "precision": precision, **shared}
         from beirflow.families.dense.encode import encode_chunk, encode_queries

@@ -87,8 +87,9 @@ def join(parts: list[tuple[np.ndarray, np.ndarray]], size: int, k: int) -> tuple
 
 def save(folder: Path, chunk: int, rows: np.ndarray, scores: np.ndarray) -> None:
     """Write the candidates of a chunk."""
+    import steps
     from beirflow.data.corpus_files import recorded_digest
-    from beirflow.ranking.candidates import write_candidates
+    from beirflow.ranking.candidates import Candidates
 
     query = np.repeat(np.arange(len(rows), dtype=np.int32), rows.shape[1])
     job = Job(folder.parents[1])
@@ -96,7 +97,8 @@ def save(folder: Path, chunk: int, rows: np.ndarray, scores: np.ndarray) -> None
     facts = {"top_k": rows.shape[1], "ties": "descending", "counts": {"self_matches_dropped": 1}, "seconds": {"search": 0.5}}
     inputs = job.digests({path: recorded_digest(path) for path in paths})
     hits = query, rows.ravel(), scores.ravel()
-    write_candidates(candidates_of(folder)[chunk], hits, job, inputs=inputs, sources={}, made={}, **facts)
+    path = candidates_of(folder)[chunk]
+    steps.write_recorded(Candidates, path, hits, job, inputs=inputs, sources={}, made={}, **facts)
 
 
 def candidates_of(folder: Path) -> list[str]:

@@ -23,7 +23,7 @@ def inputs(folder: Path, queries: int, *counts: int) -> None:
     import pyarrow.parquet as pq
 
     from beir_writer import write_corpus_record
-    from beirflow.core.records import write_json
+    from beirflow.core.records import Job, write_record
 
     for count in counts:
         rng, here = np.random.default_rng((queries, count)), folder / str(count)
@@ -32,7 +32,7 @@ def inputs(folder: Path, queries: int, *counts: int) -> None:
         pq.write_table(pa.table({"query_id": [f"q{number}" for number in range(queries)]}), here / "queries.parquet")
         pq.write_table(pa.table({"doc_id": doc_ids}), here / "documents.parquet", row_group_size=count)
         write_corpus_record(here, folder.parent)
-        write_json(here / "model.json", {})
+        write_record(here / "model.json", Job(here.parents[1]), inputs={}, outputs={})
         store(here / "queries.npy", unit_vectors(rng, queries))
         store(here / "chunk.npy", document_vectors(rng, count))
 
@@ -73,25 +73,24 @@ def ours(output: Path, source: Path, k: int, threads: int) -> None:
     """Time ``search_chunk`` from files to a file."""
     import pandas  # noqa: F401 (as a job has it already)
 
+    import steps
     from beirflow.core.records import Job
     from beirflow.families.dense.search import search_chunk
-    from by_name import call
 
     with timed_call():
-        call(
+        steps.run(
             search_chunk,
-            system=SYSTEM,
-            model_path=str(source / "model.json"),
-            queries_path=str(source / "queries.parquet"),
-            documents_path=str(source / "documents.parquet"),
+            Job(source.parents[1]),
+            [str(output / f"candidates.{ending}") for ending in ("arrow", "json")],
+            model=str(source / "model.json"),
+            queries=str(source / "queries.parquet"),
+            documents=str(source / "documents.parquet"),
             chunk=0,
-            query_vectors_path=str(source / "queries.npy"),
-            chunk_vectors_path=str(source / "chunk.npy"),
-            output_path=str(output / "candidates.arrow"),
+            query_vectors=str(source / "queries.npy"),
+            chunk_vectors=str(source / "chunk.npy"),
             similarity="dot",
             top_k=k,
             drop_self_matches=True,
-            job=Job(source.parents[1]),
             device="auto",
             threads=threads,
         )

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import steps
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
-from beirflow.core.records import Job, read_json, write_json, write_record
-from beirflow.ranking.candidates import COLUMNS, Candidates, searched_inputs, write_candidates
+from beirflow.core.records import Job, write_json
+from beirflow.ranking.candidates import COLUMNS, Candidates
 from beirflow.ranking.ranking import Hits
 
 HITS = (np.array([0, 0, 2], np.int32), np.array([5, 1, 0], np.int32), np.array([2.5, -0.1, 1e-30], np.float32))
@@ -33,7 +34,7 @@ FACTS: dict[str, Any] = {
 def path(tmp_path: Path) -> Path:
     """Candidates on disk."""
     path = tmp_path / f"{NAME}.arrow"
-    write_candidates(path, HITS, Job(tmp_path, "search_chunk/bm25/é/chunk-4", "c0de"), inputs=INPUTS, **FACTS)
+    steps.write_recorded(Candidates, path, HITS, Job(tmp_path, "search_chunk/bm25/é/chunk-4", "c0de"), inputs=INPUTS, **FACTS)
     return path
 
 
@@ -66,7 +67,7 @@ def test_any_candidates_are_read_bit_by_bit(tmp_path_factory: pytest.TempPathFac
     columns = list(zip(*hits, strict=True)) or [(), (), ()]
     query, row, score = (np.array(column, kind) for column, kind in zip(columns, (np.int32, np.int32, np.float32), strict=True))
     folder = tmp_path_factory.getbasetemp()
-    write_candidates(folder / "any.arrow", (query, row, score), Job(folder), inputs={}, sources={})
+    steps.write_recorded(Candidates, folder / "any.arrow", (query, row, score), Job(folder), inputs={}, sources={})
     assert_the_same(Candidates(folder / "any.arrow").read(), (query, row, score))
 
 
@@ -98,30 +99,3 @@ def test_a_run_names_no_candidates_and_they_name_the_records_that_are_still_ther
     source.parent.mkdir(parents=True)
     write_json(source, {})
     assert Candidates(path).here == {"postings/bm25/é/chunk-4.json": file_digest(source)}
-
-
-def test_candidates_name_what_was_searched_and_what_that_was_made_from(tmp_path: Path) -> None:
-    """So that their run still names the corpus and the model when what is stored of texts has been deleted."""
-    job = Job(tmp_path, "search_chunk/a", "c0de")
-    stored, record_path, model = (tmp_path / name for name in ("vectors/a/0.npy", "vectors/a/0.json", "models/a.json"))
-    stored.parent.mkdir(parents=True)
-    stored.write_bytes(b"stored")
-    documents, took = tmp_path / "corpora/x/documents.parquet", {"seconds": {"index": 1.5}, "counts": {"tokens": 3}}
-    write_record(
-        record_path, job, inputs={documents: "0" * 64}, outputs={stored: file_digest(stored)}, made={"threads": 2}, **took
-    )
-    write_record(model, Job(tmp_path, "fetch_model/a"), inputs={}, outputs={}, seconds={"fetch": 2.0})
-    read, models = {"corpora/x/queries.parquet": "1" * 64}, {str(model): read_json(model)}
-    inputs, sources = searched_inputs(job, {str(stored): read_json(record_path)}, read, models)
-    assert inputs == {
-        **read,
-        "corpora/x/documents.parquet": "0" * 64,
-        "vectors/a/0.npy": file_digest(stored),
-        "vectors/a/0.json": file_digest(record_path),
-        "models/a.json": file_digest(model),
-    }
-    assert sources == {
-        "vectors/a/0.json": {"made": {"threads": 2}, **took, "job": "search_chunk/a"},
-        "models/a.json": {"seconds": {"fetch": 2.0}, "job": "fetch_model/a"},
-    }
-    assert searched_inputs(Job(tmp_path), {}) == ({}, {})

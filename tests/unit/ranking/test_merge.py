@@ -21,7 +21,7 @@ from beirflow.core.layout import record_of
 from beirflow.core.records import Job, read_json, write_json, write_record
 from beirflow.families.dense.search import search_chunk
 from beirflow.ranking import merge
-from by_name import call
+from beirflow.ranking.searched import Retrieval
 
 Row = tuple[str, str, float, int]
 
@@ -33,7 +33,7 @@ class Corpus:
         self.folder, self.documents, self.job = folder, documents, Job(folder, "merge_chunks/toy/here", "c0de")
         self.queries = {name: queries[name] for name in sorted(queries, key=str.encode)}
         pq.write_table(pa.table({"query_id": pa.array(self.queries, pa.string())}), folder / "queries.parquet")
-        write_json(folder / "model.json", {})
+        write_record(folder / "model.json", Job(folder), inputs={}, outputs={})
         self.made = {"precision": "float32", "device": "cpu", "torch": "2"}
         self.store_queries()
 
@@ -98,21 +98,19 @@ class Corpus:
     def search(self, paths: dict[str, str], number: int, chunk: list[str], k: int, threads: int = 1) -> None:
         """Encode a chunk and search it."""
         self._store(f"chunk-{number}", [self.documents[doc_id] for doc_id in chunk], "documents.parquet", "index")
-        call(
+        steps.run(
             search_chunk,
-            system="toy",
-            model_path=str(self.folder / "model.json"),
+            Job(self.folder, f"search_chunk/{number}", "5ea4c4"),
+            [self.candidates(number), str(layout.record_of(self.candidates(number)))],
+            model=str(self.folder / "model.json"),
+            query_vectors=str(self.folder / "queries.npy"),
+            chunk_vectors=str(self.folder / f"chunk-{number}.npy"),
             chunk=number,
-            query_vectors_path=str(self.folder / "queries.npy"),
-            chunk_vectors_path=str(self.folder / f"chunk-{number}.npy"),
-            output_path=self.candidates(number),
             similarity="dot",
-            top_k=k,
-            drop_self_matches=True,
-            job=Job(self.folder, f"search_chunk/{number}", "5ea4c4"),
+            retrieval=Retrieval(k, drop_self_matches=True),
             device="cpu",
             threads=threads,
-            **paths,
+            **{name.removesuffix("_path"): path for name, path in paths.items()},
         )
 
     def run(self, chunks: list[list[str]], k: int) -> pa.Table:

@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from beirflow.core.artifact import Made, step
 from beirflow.core.errors import ConfigError, DataError
-from beirflow.core.layout import record_of
 from beirflow.core.progress import Progress
-from beirflow.core.records import Job, output_digest, together, write_record
-from beirflow.core.verified import checked_while_read
-from beirflow.core.writing import DigestingWriter, atomic_path
-from beirflow.families.approximate.settings import IndexSettings, faiss_library
+from beirflow.core.records import together
+from beirflow.data.corpus_files import Documents
+from beirflow.families.approximate.settings import IndexFile, IndexSettings, faiss_library
 from beirflow.families.dense.compression import Compression
-from beirflow.families.dense.vectors import VectorFiles, similarity_of
-from beirflow.ranking.candidates import searched_inputs
-from beirflow.ranking.searched import check_precision, read_searched
+from beirflow.families.dense.vectors import VectorFiles, Vectors, similarity_of
+from beirflow.models.model_record import ModelRecord
+from beirflow.ranking.searched import check_precision
 
 READ_ROWS = 1 << 16  # vectors that are read and scaled at once
 
@@ -27,55 +26,47 @@ POINTS_OF_A_CENTROID = 39  # number of training vectors for each centroid below 
 logger = logging.getLogger(__name__)
 
 
+@step(IndexFile, stage="build", ancestors=None, same=("system",))
 def build_index(
-    *,
+    documents: Documents,
+    model: ModelRecord,
+    vectors: Sequence[Vectors],
     system: str,
     settings: IndexSettings,
     similarity: str | None,
-    documents_path: str,
-    model_path: str,
-    vectors_paths: Sequence[str],
-    index_path: str,
-    job: Job,
-) -> None:
-    """Build the index of a corpus, in faiss's own form, over the vectors of chunk 0, 1, … of a dense system, and its record.
+) -> Made:
+    """Build the index of a corpus over the vectors of chunk 0, 1, … of a dense system.
 
     A similarity of None is that which the record of the model states. Raises ConfigError if faiss is not installed, or cannot
-    build such an index of these vectors; DataError if a file is not the one that was recorded, or vectors are not those of this
-    system, model and corpus.
+    build such an index of these vectors; DataError for a corpus without documents, or vectors of several precisions.
     """
     faiss = faiss_library()
-    similarity = similarity_of(similarity, model_path)
-    records = read_searched(dict.fromkeys(vectors_paths, documents_path), model_path, job, system=system)
+    similarity = similarity_of(similarity, model.path)
+    records = {str(each.path): each.record for each in vectors}
     check_precision(records, "encode")
-    with checked_while_read({path: output_digest(record, path) for path, record in records.items()}):
-        files = VectorFiles(vectors_paths, [record["rows"] for record in records.values()], checked=True)
-        vectors = _read_all(files, cosine=similarity == "cosine")
-    if not len(vectors):
-        raise DataError(f"{documents_path}: the corpus has no document, so there is no index")
+    files = VectorFiles([*records], [record["rows"] for record in records.values()], checked=True)
+    stored = _read_all(files, cosine=similarity == "cosine")
+    if not len(stored):
+        raise DataError(f"{documents.path}: the corpus has no document, so there is no index")
     start = time.perf_counter()
-    index = trained_index(settings, vectors)
+    index = trained_index(settings, stored)
     seconds = time.perf_counter() - start
-    # The digest is computed while faiss writes, so that a large index is not read again.
-    with atomic_path(index_path) as partial, DigestingWriter(partial) as stream:
-        faiss.write_index(index, faiss.PyCallbackIOWriter(stream.write))
-        digest, size = stream.digest(), partial.stat().st_size
-    write_record(
-        record_of(index_path),
-        job,
-        inputs={job.results / path: digest for path, digest in searched_inputs(job, records)[0].items()},
-        outputs={index_path: digest},
+
+    def tell(size: int) -> None:
+        made.facts |= {"sizes": {"index": size}, "counts": {"approximate_index_bytes": size}}
+
+    made = Made(
+        (index, tell),
         made=together([*(record["made"] for record in records.values()), {"faiss": faiss.__version__}]),
         seconds={"build": seconds},
-        sizes={"index": size},
-        counts={"approximate_index_bytes": size},
         system=system,
         similarity=similarity,
         built=asdict(settings),
-        rows=len(vectors),
-        dim=vectors.shape[1],
+        rows=len(stored),
+        dim=stored.shape[1],
         reproducible=settings.build_threads == 1,
     )
+    return made
 
 
 def _read_all(files: VectorFiles, *, cosine: bool) -> np.ndarray:

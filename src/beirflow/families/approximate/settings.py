@@ -1,13 +1,15 @@
 """The settings of an approximate system and of the index that it searches, and the optional library that has such indexes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from annotated_types import Interval
 
+from beirflow.core.artifact import Artifact, Stream
 from beirflow.core.errors import ConfigError
 from beirflow.core.keys import HIDDEN, Keys, Name, Several, UpToMillion
+from beirflow.core.layout import INDEX
 
 
 class Kind(NamedTuple):
@@ -130,3 +132,22 @@ def faiss_library() -> Any:
             " pip install 'beirflow[faiss]', or remove the approximate systems"
         ) from error
     return faiss
+
+
+class IndexFile(Artifact):
+    """An index on disk, in faiss's own form."""
+
+    pattern = INDEX
+
+    @staticmethod
+    def write(stream: Stream, data: tuple[Any, Callable[[int], None]]) -> None:
+        """Write an index, and tell its size."""
+        (index, tell), faiss, size = data, faiss_library(), 0
+
+        def write(block: bytes) -> int:
+            nonlocal size
+            size += len(block)
+            return stream.write(block)
+
+        faiss.write_index(index, faiss.PyCallbackIOWriter(write))
+        tell(size)

@@ -8,10 +8,18 @@ from pathlib import Path
 
 import numpy as np
 
-from beirflow.core.layout import record_of
+from beirflow.core.artifact import Artifact
+from beirflow.core.layout import CHUNK_VECTORS, record_of
 from beirflow.core.records import output_digest, read_json
 from beirflow.core.verified import check_digest, damaged
 from beirflow.core.writing import DigestingWriter
+
+
+class Vectors(Artifact):
+    """The vectors of queries or of a chunk on disk."""
+
+    pattern = CHUNK_VECTORS
+    large = represents = True
 
 
 class VectorWriter:
@@ -63,7 +71,7 @@ class VectorFile:
 class VectorFiles:
     """The vectors of several files, such as those of all chunks, one after the other; ``sizes`` are their rows."""
 
-    def __init__(self, paths: Sequence[str], sizes: Sequence[int], *, checked: bool = False) -> None:
+    def __init__(self, paths: Sequence[str | Path], sizes: Sequence[int], *, checked: bool = False) -> None:
         self._files = [VectorFile(path, size, checked=checked) for path, size in zip(paths, sizes, strict=True)]
         self._firsts = [0, *accumulate(sizes)]
         self.shape = self._firsts[-1], self._files[0].shape[1]
@@ -103,6 +111,6 @@ def read_vectors(path: str | Path, rows: int, *, checked: bool = False) -> np.me
     return vectors
 
 
-def similarity_of(said: str | None, model_path: str) -> str:
+def similarity_of(said: str | None, model_path: str | Path) -> str:
     """Return the similarity, ``dot`` or ``cosine``: the configured one, or that in the record of the model."""
     return said or str(read_json(model_path)["card"]["similarity"])

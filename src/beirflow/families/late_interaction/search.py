@@ -6,6 +6,7 @@ error: the cut is exact, ties included. Segments of the chunk are read twice, on
 lie about the k-th score than there is room for.
 """
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,16 +15,27 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from beirflow.core.artifact import Made, step
 from beirflow.core.background import map_ahead
 from beirflow.core.progress import Progress
-from beirflow.core.records import Job
 from beirflow.core.verified import damaged
+from beirflow.data.corpus_files import Documents
+from beirflow.data.corpus_files import Queries as QueryTable
 from beirflow.families.late_interaction.max_sim import SIZES, Blocks, Queries, error_bounds, exact_scores, fast_scores, in_blocks
-from beirflow.families.late_interaction.vectors import SEGMENT_TOKENS, Segment, TokenVectors, in_rows, read_segments
+from beirflow.families.late_interaction.vectors import (
+    SEGMENT_TOKENS,
+    Segment,
+    TokenVectorFile,
+    TokenVectors,
+    in_rows,
+    read_segments,
+)
 from beirflow.models.computing.arrival import send
-from beirflow.ranking.chunk_search import OpenedChunk, SearchedFiles, SearchRequest, search_one_chunk
+from beirflow.models.model_record import ModelRecord
+from beirflow.ranking.candidates import Candidates as ChunkCandidates
+from beirflow.ranking.candidates import sources_of
 from beirflow.ranking.ranking import Cut, Hits, no_hits
-from beirflow.ranking.searched import Ids, check_precision, check_rows, check_same, read_searched
+from beirflow.ranking.searched import Retrieval, check_precision, check_rows, check_same, read_ids_to_rank
 from beirflow.ranking.shortlist import Shortlist, kth_largest, largest
 from beirflow.run.devices import exact_device, require_exact_products, within_memory
 from beirflow.run.hardware import Hardware
@@ -249,37 +261,42 @@ def _score_exactly(chunk: Chunk, part: Part, query: torch.Tensor, document: torc
     return query.cpu().numpy().astype(np.int32), rows.astype(np.int32), scores.cpu().numpy()
 
 
+@step(ChunkCandidates, stage="search", ancestors=None, same=("system",))
 def search_tokens(
-    *, request: SearchRequest, model_path: str, query_vectors_path: str, chunk_vectors_path: str, hardware: Hardware, job: Job
-) -> None:
+    queries: QueryTable,
+    documents: Documents,
+    model: ModelRecord,
+    query_vectors: TokenVectorFile,
+    chunk_vectors: TokenVectorFile,
+    chunk: int,
+    retrieval: Retrieval,
+    hardware: Hardware,
+) -> Made:
     """Find the top k of one chunk for every query, among all its documents, or among its own candidates where it has some.
 
-    Raises DataError if a file is not the one that was recorded, or vectors are not those of this system, model and dataset, or
-    not of one precision and dimension; DeviceError if the GPU fails or has too little memory.
+    Raises DataError for vectors of other texts, or not of one precision and dimension; DeviceError if the GPU fails or has too
+    little memory.
     """
     hardware.use_threads()
-    vectors_of = {query_vectors_path: request.corpus.queries_path, chunk_vectors_path: request.corpus.documents_path}
-    records = read_searched(vectors_of, model_path, job, system=request.system)
+    records = {str(each.path): each.record for each in (query_vectors, chunk_vectors)}
     check_precision(records, "encode")
     # A chunk without texts has no dimensions.
     with_vectors = {path: record for path, record in records.items() if record["dim"]}
     check_same(with_vectors, lambda record: record["dim"], "dimensions", "encode")
-
-    def open_chunk(ids: Ids) -> OpenedChunk:
-        try:
-            queries = in_rows(read_segments(query_vectors_path), len(ids.queries))
-        except ValueError as error:
-            raise damaged(query_vectors_path, str(error)) from error
-        check_rows(chunk_vectors_path, records[chunk_vectors_path]["rows"], len(ids.documents), "encode")
-        return OpenedChunk(lambda: _top_k(request.top_k, queries, chunk_vectors_path, ids, hardware.device))
-
-    search_one_chunk(request, job, SearchedFiles(records), open_chunk, gpu=hardware.gpu(), ranks_own_candidates=True)
-
-
-def _top_k(k: int, queries: TokenVectors, chunk_vectors_path: str, ids: Ids, device: str) -> tuple[Hits, int]:
-    segments, cut, where = partial(read_segments, chunk_vectors_path), ids.cut(k), exact_device(device)
-    if ids.pairs is None:
-        hits = exact_top_k(queries, segments, cut, device=where)
-    else:
-        hits = exact_of_pairs(queries, segments, ids.pairs, cut, device=where)
-    return hits, ids.self_matches
+    ids, stated = read_ids_to_rank(queries, documents, chunk, retrieval)
+    try:
+        asked = in_rows(read_segments(query_vectors.path), len(ids.queries))
+    except ValueError as error:
+        raise damaged(query_vectors.path, str(error)) from error
+    check_rows(str(chunk_vectors.path), chunk_vectors.record["rows"], len(ids.documents), "encode")
+    segments, cut = partial(read_segments, chunk_vectors.path), ids.cut(retrieval.top_k)
+    with hardware.gpu():
+        start, device = time.perf_counter(), exact_device(hardware.device)
+        if ids.pairs is None:
+            hits = exact_top_k(asked, segments, cut, device=device)
+        else:
+            hits = exact_of_pairs(asked, segments, ids.pairs, cut, device=device)
+        seconds = {"search": time.perf_counter() - start}
+    counts, sources = {"self_matches_dropped": ids.self_matches}, sources_of([query_vectors, chunk_vectors])
+    facts = {"made": {}, "seconds": seconds, "counts": counts, "sources": sources}
+    return Made(hits, top_k=retrieval.top_k, ties="descending", read=stated, **facts)

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from beirflow.core.artifact import Artifact
+from beirflow.core.layout import TOKEN_VECTORS
 from beirflow.core.verified import damaged, reading
 from beirflow.families.postings.columns import ColumnWriter, read_columns
 
@@ -18,6 +20,13 @@ SEGMENT_TOKENS = 1 << 17  # vectors after which a segment ends: 32 MiB of 128 di
 LONGEST = 1.01  # largest length of a vector that was of length 1 before it was rounded to float16, and so of each of its numbers
 
 _BITS_OF_LONGEST, _MINUS = int(np.float16(LONGEST).view(np.uint16)), 1 << 15
+
+
+class TokenVectorFile(Artifact):
+    """The token vectors of queries or of a chunk on disk, as :func:`read_segments` reads them."""
+
+    pattern = TOKEN_VECTORS
+    large = represents = True
 
 
 class TokenVectors(NamedTuple):

@@ -136,7 +136,7 @@ def test_vectors_that_were_changed_or_are_of_another_system_are_refused(results_
     other = forger.path(CHUNK_VECTORS(system="tiny", dataset="small", chunk=1)).with_suffix(".json").read_bytes()
     record.unlink()
     record.write_bytes(other)
-    with pytest.raises(DataError, match=r"chunk-1\.json: it was made from the "):
+    with pytest.raises(DataError, match=r"chunk-1\.json: it is the record embeddings/tiny"):
         make_run(forger.results, config, "own")
 
 

@@ -10,13 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
+import steps
 from beir_writer import write_corpus_record
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import ConfigError, DataError
-from beirflow.core.records import Job, read_json, write_json, write_record
+from beirflow.core.records import Job, write_record
 from beirflow.families.dense import ranges as module
 from beirflow.families.dense.compression import Compression
-from beirflow.families.dense.ranges import find_ranges, read_ranges
+from beirflow.families.dense.ranges import Ranges, find_ranges
 from beirflow.families.dense.top_k import exact_top_k
 from beirflow.ranking.ranking import Cut, byte_order
 from pairs import pairs
@@ -109,7 +110,7 @@ def test_more_dimensions_than_there_are_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=f"dimensions: found {DIM + 1}, but the vectors have {DIM}"):
         Compression("float32", DIM + 1, False).compressed(DOCUMENTS)
     with pytest.raises(ConfigError, match="dimensions: found 7, but the vectors have 6"):
-        find_ranges(**arguments(tmp_path, [], dimensions=7))
+        find(tmp_path, arguments(tmp_path, [], dimensions=7))
     assert not (tmp_path / "ranges-all.npy").exists()
 
 
@@ -136,17 +137,23 @@ def arguments(folder: Path, bounds: list[int], **changes: Any) -> dict[str, Any]
     pq.write_table(pa.table({"doc_id": [f"d{i}" for i in range(50)]}), folder / "documents.parquet")
     pq.write_table(pa.table({"query_id": ["q"]}), folder / "queries.parquet")
     write_corpus_record(folder)
-    write_json(folder / "model.json", {})
+    write_record(folder / "model.json", Job(folder), inputs={}, outputs={})
     inputs = {folder / name: file_digest(folder / name) for name in ("model.json", "documents.parquet")}
     paths = [folder / f"chunk-{number}.npy" for number in range(len(bounds) + 1)]
     for path, rows in zip(paths, np.split(VECTORS, bounds), strict=True):
         np.save(path, rows)
         facts: dict[str, Any] = {"made": {"precision": "float32"}, "system": "toy", "rows": len(rows)}
         write_record(path.with_suffix(".json"), Job(folder), inputs=inputs, outputs={path: file_digest(path)}, **facts)
-    names = {"documents_path": "documents.parquet", "model_path": "model.json", "output_path": "ranges-all.npy"}
-    files = {key: str(folder / name) for key, name in names.items()} | {"chunk_vectors_paths": [str(path) for path in paths]}
-    job = Job(folder, "find_ranges/toy", "c0de")
-    return files | {"system": "toy", "similarity": "dot", "dimensions": None, "job": job} | changes
+    files = {"documents": str(folder / "documents.parquet"), "model": str(folder / "model.json")}
+    files |= {"chunk_vectors": [str(path) for path in paths]}
+    return files | {"system": "toy", "similarity": "dot", "dimensions": None} | changes
+
+
+def find(folder: Path, of: dict[str, Any]) -> Ranges:
+    """Find the ranges with some arguments."""
+    outputs = [str(folder / f"ranges-all.{ending}") for ending in ("npy", "json")]
+    steps.run(find_ranges, Job(folder, "find_ranges/toy", "c0de"), outputs, **of)
+    return Ranges(outputs[0])
 
 
 @pytest.mark.parametrize(
@@ -156,18 +163,17 @@ def test_chunks_and_blocks_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bounds: list[int], dimensions: int | None, similarity: str
 ) -> None:
     monkeypatch.setattr(module, "BLOCK_BYTES", 7 * 6 * 4)
-    find_ranges(**arguments(tmp_path, bounds, dimensions=dimensions, similarity=similarity))
+    ranges = find(tmp_path, arguments(tmp_path, bounds, dimensions=dimensions, similarity=similarity))
     kept = VECTORS[:, :dimensions].astype(np.float64)
     if similarity == "cosine":
         kept /= np.sqrt((kept**2).sum(axis=1, keepdims=True))
-    found = read_ranges(str(tmp_path / "ranges-all.npy"), {}, system="toy", similarity=similarity)
+    found = ranges.read(similarity)
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, np.stack([kept.min(axis=0), kept.max(axis=0)]).astype(np.float32))
 
 
 def test_the_record_names_every_file_that_was_read(tmp_path: Path) -> None:
-    find_ranges(**arguments(tmp_path, [10, 30]))
-    record = read_json(tmp_path / "ranges-all.json")
+    record = find(tmp_path, arguments(tmp_path, [10, 30])).record
     read = ["documents.parquet", "model.json", *(f"chunk-{i}.{kind}" for i in range(3) for kind in ("npy", "json"))]
     assert record["inputs"] == {name: file_digest(tmp_path / name) for name in read}
     assert record["outputs"] == {"ranges-all.npy": file_digest(tmp_path / "ranges-all.npy")}
@@ -177,8 +183,8 @@ def test_the_record_names_every_file_that_was_read(tmp_path: Path) -> None:
 
 def test_vectors_of_another_system_or_changed_ones_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="made from the system toy, but other is used here"):
-        find_ranges(**arguments(tmp_path, [], system="other"))
+        find(tmp_path, arguments(tmp_path, [], system="other"))
     made = arguments(tmp_path, [])
     np.save(tmp_path / "chunk-0.npy", VECTORS + 1)
     with pytest.raises(DataError, match=r"chunk-0\.npy"):
-        find_ranges(**made)
+        find(tmp_path, made)

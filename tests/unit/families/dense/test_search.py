@@ -29,7 +29,6 @@ from beirflow.families.dense.ranges import find_ranges
 from beirflow.ranking.candidates import Candidates
 from beirflow.ranking.merge import merge_chunks
 from beirflow.run.hardware import Hardware
-from by_name import call
 from lexical_results import damage, prepare
 
 
@@ -40,14 +39,26 @@ def chunk(tmp_path: Path) -> dict[str, Any]:
     pq.write_table(pa.table({"query_id": query_ids}), tmp_path / "queries.parquet")
     pq.write_table(pa.table({"doc_id": ids}), tmp_path / "documents.parquet", row_group_size=3)
     write_corpus_record(tmp_path)
-    write_json(tmp_path / "model.json", {})
+    write_record(tmp_path / "model.json", Job(tmp_path), inputs={}, outputs={})
     for name, vectors in (("queries", np.ones((3, 4))), ("chunk", np.ones((3, 4)) * [[1], [3], [2]])):
         store(tmp_path / f"{name}.npy", vectors)
-    names = {"model": "model.json", "output": "found/chunk-1.arrow", "query_vectors": "queries.npy", "chunk_vectors": "chunk.npy"}
+    names = {"model": "model.json", "query_vectors": "queries.npy", "chunk_vectors": "chunk.npy"}
     paths = names | {"queries": "queries.parquet", "documents": "documents.parquet"}
-    files = {f"{name}_path": str(tmp_path / file) for name, file in paths.items()}
-    on = {"device": "cpu", "threads": 1, "job": Job(tmp_path, "search_chunk/toy", "c0de")}
-    return files | on | {"system": "toy", "chunk": 1, "similarity": "dot", "top_k": 2, "drop_self_matches": True}
+    files = {name: str(tmp_path / file) for name, file in paths.items()}
+    return files | {"chunk": 1, "similarity": "dot", "top_k": 2, "drop_self_matches": True, "device": "cpu"}
+
+
+def found_in(folder: Path) -> Path:
+    """The candidates of the chunk."""
+    return folder / "found/chunk-1.arrow"
+
+
+def run(arguments: dict[str, Any]) -> Candidates:
+    """Search a chunk; gives the candidates."""
+    folder = Path(arguments["model"]).parent
+    path = found_in(folder)
+    steps.run(search.search_chunk, Job(folder, "search_chunk/toy", "c0de"), [str(path), str(record_of(path))], **arguments)
+    return Candidates(path)
 
 
 SOURCES = {"queries.npy": "queries.parquet", "chunk.npy": "documents.parquet"}
@@ -69,8 +80,8 @@ def record(path: Path, source: str, job: str = "test", **facts: Any) -> None:
 def refused(arguments: dict[str, Any]) -> str:
     """The message of a refused search, which writes nothing."""
     with pytest.raises(DataError) as caught:
-        call(search.search_chunk, **arguments)
-    assert not list(Path(arguments["output_path"]).parent.glob("*"))
+        run(arguments)
+    assert not list(found_in(Path(arguments["model"]).parent).parent.glob("*"))
     return str(caught.value)
 
 
@@ -78,8 +89,7 @@ def refused(arguments: dict[str, Any]) -> str:
 def test_self_matches_are_dropped_before_the_cut_and_counted(
     chunk: dict[str, Any], drop: bool, dropped: int, of_d4: list[tuple[int, float]]
 ) -> None:
-    call(search.search_chunk, **chunk | {"drop_self_matches": drop})
-    found = Candidates(chunk["output_path"])
+    found = run(chunk | {"drop_self_matches": drop})
     hits = list(zip(*(column.tolist() for column in found.read()), strict=True))
     assert found.record["counts"] == {"self_matches_dropped": dropped}
     others = [(1, 12.0), (2, 8.0)]
@@ -97,13 +107,12 @@ def test_nothing_looks_for_a_gpu_before_the_search_has_one(chunk: dict[str, Any]
 
     monkeypatch.setattr(Hardware, "gpu", lease)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: bool(events.append("look")))
-    call(search.search_chunk, **chunk | {"device": "auto"})
+    run(chunk | {"device": "auto"})
     assert events[:2] == ["lease", "look"]
 
 
 def test_candidates_say_what_they_were_found_in_by_which_job(chunk: dict[str, Any], tmp_path: Path) -> None:
-    call(search.search_chunk, **chunk)
-    found = Candidates(chunk["output_path"])
+    found = run(chunk)
     found.check()
     assert [found.record[key] for key in ("top_k", "ties", "made")] == [2, "descending", {}]
     assert (found.record["job"], found.record["code"]) == ("search_chunk/toy", "c0de")
@@ -146,17 +155,17 @@ def test_queries_and_documents_of_two_precisions_are_refused(chunk: dict[str, An
 
 def a_variant(chunk: dict[str, Any], **how: Any) -> dict[str, Any]:
     """Arguments to search the same vectors as a variant, with the ranges of the chunk."""
-    folder = Path(chunk["model_path"]).parent
-    ranges = {**chunk, "chunk_vectors_paths": [chunk["chunk_vectors_path"]], "output_path": str(folder / "ranges-all.npy")}
-    names = ("system", "documents_path", "model_path", "chunk_vectors_paths", "output_path", "similarity", "job")
-    find_ranges(**{name: ranges[name] for name in names}, dimensions=None)
-    return chunk | {"system": "small", "variant_of": "toy", "vectors": "int8", "ranges_path": ranges["output_path"]} | how
+    folder = Path(chunk["model"]).parent
+    ranges = folder / "ranges-all.npy"
+    inputs = {name: chunk[name] for name in ("documents", "model", "similarity")} | {"chunk_vectors": [chunk["chunk_vectors"]]}
+    outputs = [str(ranges), str(record_of(ranges))]
+    steps.run(find_ranges, Job(folder, "find_ranges/toy", "c0de"), outputs, system="toy", dimensions=None, **inputs)
+    return chunk | {"variant_of": "toy", "vectors": "int8", "ranges": str(ranges)} | how
 
 
 def test_a_variant_searches_the_vectors_of_another_system_compressed(chunk: dict[str, Any], tmp_path: Path) -> None:
     """Of each dimension 1 is the least value, -128, and 3 the largest, 127; 2 lies in step 127 of 0 to 255."""
-    call(search.search_chunk, **a_variant(chunk))
-    found = Candidates(chunk["output_path"])
+    found = run(a_variant(chunk))
     query, row, score = found.read()
     assert found.record["made"] == {"vectors": "int8", "dimensions": "4"}
     assert set(found.record["inputs"]) > {
@@ -178,7 +187,6 @@ def test_a_variant_searches_the_vectors_of_another_system_compressed(chunk: dict
 def test_ranges_of_other_vectors_or_for_another_similarity_are_refused(chunk: dict[str, Any], tmp_path: Path) -> None:
     arguments = a_variant(chunk)
     assert "it was made from the similarity dot, but cosine is used here" in refused(arguments | {"similarity": "cosine"})
-    assert "it was made from the system toy, but other is used here" in refused(arguments | {"variant_of": "other"})
     store(tmp_path / "chunk.npy", np.ones((3, 4)) * [[1], [4], [2]])
     assert refused(arguments).startswith(f"{tmp_path / 'ranges-all.json'}: it was made from the chunk.npy ")
 
@@ -191,7 +199,7 @@ def test_damaged_ranges_are_refused(chunk: dict[str, Any], tmp_path: Path) -> No
     arguments = a_variant(chunk)
     damage(tmp_path / "ranges-all.npy")
     with pytest.raises(DataError, match=r"ranges-all\.npy: .*rm .*ranges-all\.npy"):
-        call(search.search_chunk, **arguments)
+        run(arguments)
 
 
 @pytest.mark.parametrize("name", ["queries.npy", "chunk.npy"])
@@ -244,7 +252,7 @@ def results(tmp_path: Path) -> Path:
     (tmp_path / "s.jsonl").write_text("".join(json.dumps(sample) + "\n" for sample in samples()))
     results = tmp_path / "results"
     prepare(tmp_path / "s.jsonl", **tables_of(results), job=Job(results, "test", "c0de"), chunks=CHUNKS, form={"kind": "samples"})
-    write_json(results / "model.json", {})
+    write_record(results / "model.json", Job(results), inputs={}, outputs={})
     documents = pq.ParquetFile(results / "documents.parquet")
     tables = {f"chunk-{i}": documents.read_row_group(i) for i in range(CHUNKS)}
     for name, table in {**tables, "of-queries": pq.read_table(results / "queries.parquet")}.items():
@@ -263,19 +271,12 @@ def candidates_of(results: Path) -> list[str]:
 
 
 def search_all(results: Path, top_k: int = 100) -> None:
-    shared = {"system": "toy", "model_path": str(results / "model.json"), "similarity": "cosine", "device": "cpu"}
-    for chunk in range(CHUNKS):
-        call(
-            search.search_chunk,
-            **shared | tables_of(results),
-            chunk=chunk,
-            query_vectors_path=str(results / "of-queries.npy"),
-            chunk_vectors_path=str(results / f"chunk-{chunk}.npy"),
-            output_path=candidates_of(results)[chunk],
-            top_k=top_k,
-            drop_self_matches=True,
-            job=Job(results, "search", "c0de"),
-        )
+    shared = {"model": str(results / "model.json"), "similarity": "cosine", "device": "cpu", "drop_self_matches": True}
+    shared |= {name.removesuffix("_path"): path for name, path in tables_of(results).items()}
+    for chunk, path in enumerate(candidates_of(results)):
+        vectors = {"query_vectors": str(results / "of-queries.npy"), "chunk_vectors": str(results / f"chunk-{chunk}.npy")}
+        outputs = [path, str(record_of(path))]
+        steps.run(search.search_chunk, Job(results, "search", "c0de"), outputs, chunk=chunk, top_k=top_k, **shared, **vectors)
 
 
 def evaluate(results: Path) -> dict[str, float]:
