@@ -40,7 +40,7 @@ PRECISIONS = ("float32", "float16", "bfloat16")  # the most precise one first
 
 @dataclass
 class Drawn:
-    """What was drawn of a corpus."""
+    """Queries and documents that were drawn of a corpus."""
 
     dataset: str
     queries: pa.Table  # the drawn rows of ``queries.parquet``

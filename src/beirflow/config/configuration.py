@@ -81,7 +81,7 @@ class Custom:
 
 @dataclass(frozen=True)
 class Prices:
-    """What the machine of the jobs and storage cost, in one currency."""
+    """Prices of the machine of the jobs and of storage, in one currency."""
 
     hour: Price = LEFT_OUT
     """Price of an hour of the machine."""

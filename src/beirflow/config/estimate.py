@@ -32,7 +32,7 @@ OWN_SECONDS = ("fuse", "rerank", "evaluate")  # of a system made from other runs
 
 @dataclass(frozen=True)
 class Part:
-    """What is left of one system on one corpus; nothing once it is evaluated."""
+    """Work that is left of one system on one corpus; none once it is evaluated."""
 
     system: str  # its name
     corpus: str  # name of the corpus

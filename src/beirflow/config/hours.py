@@ -66,7 +66,7 @@ SHARE = 0.22  # operations a second of encoders, over those of the data sheet: 0
 
 
 class Sheet(NamedTuple):
-    """What the data sheet of a GPU states, for dense matrices."""
+    """Figures of the data sheet of a GPU, for dense matrices."""
 
     half: float  # operations a second in bfloat16, or in float16 where it has no bfloat16, with sums in float32
     single: float  # operations a second in float32

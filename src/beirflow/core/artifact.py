@@ -94,7 +94,7 @@ class Artifact:
 
 
 class Made:
-    """What a step returns: the content of its output, and facts for the record.
+    """The result of a step: the content of its output, and facts for the record.
 
     Of the facts, ``seconds`` are those of earlier stages; the runner adds the step's own unless they are there, too, since it
     waited. ``read`` are files that it opened besides its inputs. A content that is computed while it is written may add facts.

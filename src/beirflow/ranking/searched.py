@@ -62,7 +62,7 @@ def read_every_id(documents_path: str) -> tuple[pa.Array, list[int]]:
 
 
 class Retrieval(NamedTuple):
-    """How many documents a search keeps, whatever the family."""
+    """The number of documents that a search keeps, whatever the family."""
 
     top_k: int
     drop_self_matches: bool  # drop a document whose id is the query's id, before the cut

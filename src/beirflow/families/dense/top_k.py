@@ -259,7 +259,7 @@ def _search(chunk: Chunk, which: np.ndarray, shortlist: Shortlist) -> None:
 
 
 class _Look(NamedTuple):
-    """What queries look for in a block."""
+    """The state of a search for queries in a block."""
 
     chunk: Chunk
     block: Block

@@ -16,7 +16,7 @@ A measure of topics has one value a topic, at one query of it, and not-a-number 
 
 @dataclass(frozen=True)
 class Needs:
-    """What only some judgements state, without which a measure does not exist."""
+    """Something that only some judgements state, without which a measure does not exist."""
 
     words: str  # where it is stated
     layout: str  # layout of the datasets on a hub that state it; files of the user's own can state anything
