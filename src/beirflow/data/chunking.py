@@ -44,7 +44,7 @@ class Scan:
 def first_equal_texts(fingerprints: np.ndarray, sizes: np.ndarray, spill: Path) -> np.ndarray:
     """Return for each of n documents the row of the first one with the same text, int32 of shape (n,).
 
-    ``fingerprints`` are equal for equal texts, uint64, and ``sizes`` the lengths in bytes, int64, both of shape (n,). Texts that
+    ``fingerprints`` are equal for equal texts, and ``sizes`` the lengths in bytes, int64, both of shape (n,). Texts that
     share a fingerprint are read again from ``spill`` and compared by a digest of 128 bits.
     """
     # Equal fingerprints are neighbours in this order; all other texts are unique and not read again.

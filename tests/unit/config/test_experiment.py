@@ -298,6 +298,13 @@ def test_numbers_inside_of_values_of_the_command_line_are_numbers() -> None:
     assert "found 'many'; expected a number" in only_problem({"prices": {"hour": "many"}}, "prices.hour")
 
 
+def test_numbers_that_yaml_takes_for_texts_are_numbers() -> None:
+    config = yaml.safe_load("{prices: {hour: 1e-6}, custom: {systems: {mine: {family: lexical, b: 4e-1}}}}")
+    assert (config["prices"]["hour"], config["custom"]["systems"]["mine"]["b"]) == ("1e-6", "4e-1")
+    experiment = load_experiment(config)
+    assert (experiment.config["prices"]["hour"], experiment.systems["mine"].settings.b) == (1e-6, 0.4)
+
+
 @pytest.mark.parametrize("name", ["../x", "a/b", "", ".", "..", ".hidden", "a b", "x" * 101, "ü", "x\n", "-x"])
 @pytest.mark.parametrize("kind", ["systems", "datasets"])
 def test_names_that_could_leave_their_folder_are_refused(kind: str, name: str, mine: Path) -> None:

@@ -68,6 +68,11 @@ def test_equal_texts_have_equal_fingerprints(tmp_path: Path) -> None:
     assert one == same != other
 
 
+def test_title_and_text_are_joined_by_a_space_where_there_is_a_title() -> None:
+    joined = [("T", "x", "T x"), (None, "x", "x"), ("", "x", "x"), ("T", "", "T "), (" ", "x", "  x"), ("", "", "")]
+    assert [joined_text(title, text) for title, text, _ in joined] == [expected for *_, expected in joined]
+
+
 @given(pairs=st.lists(st.tuples(st.none() | TEXT, TEXT), max_size=8), start=st.integers(0, 3))
 def test_titles_and_texts_are_split_as_they_were_joined(pairs: list[tuple[str | None, str]], start: int) -> None:
     """Whole arrays and slices, as they are read from a file."""

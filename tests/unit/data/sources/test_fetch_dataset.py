@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from beirflow.core.errors import DataError
-from beirflow.core.records import Job
+from beirflow.core.records import Job, read_json
+from beirflow.data.corpus_files import PreparedCorpus, read_table, relevant_from
 from beirflow.data.judged_queries import read_judged_queries
+from beirflow.data.prepare import Preparation, prepare_corpus
 from beirflow.data.sampling import sampled_queries
 from beirflow.data.sources.fetch_dataset import fetch_dataset
 from beirflow.data.sources.forms import HubForm
@@ -233,6 +235,28 @@ def test_a_named_layout_is_read_and_no_other_part_of_the_repository(
     other = others.get(name, "train" if name in ("followir", "instructir") else None)
     with pytest.raises(DataError, match=r"has no split|expected|no judgements"):
         judgements(tmp_path / "other", monkeypatch, content, subset if other else "nothing", other or split, name)
+
+
+def test_the_documents_that_queries_of_bright_exclude_are_read_and_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judgements(tmp_path, monkeypatch, BOTH_DOMAINS, "biology", "standard", "bright")
+    form = HubForm("z/collection", REVISION, "biology", layout="bright")
+    queries, _ = read_judged_queries(HubSource(tmp_path / "results/data/own.json", form), "standard")
+    assert queries["excluded_ids"].to_pylist() == [[], ["d3", "gone"]]
+    corpus = PreparedCorpus(*(str(tmp_path / f"results/corpora/own/{name}.parquet") for name in ("documents", "queries")))
+    expected = {"documents": 2, "queries": 2, "files": {}, "excluded_pairs": 3}
+    prepare_corpus(
+        source_path=str(tmp_path / "results/data/own.json"),
+        settings=Preparation(None, "standard", 1, expected, asdict(form), relevant_from=2),
+        corpus=corpus,
+        job=Job(tmp_path / "results", "prepare_corpus/own", "c0de"),
+    )
+    record = read_json(corpus.corpus_path)
+    assert (record["counts"]["excluded_pairs"], record["counts"]["excluded_without_document"]) == (2, 2)
+    assert record["official"] is False  # three were expected
+    assert record["relevant_from"] == relevant_from(read_table(corpus.qrels_path)) == 2
+    assert read_table(corpus.queries_path)["excluded_ids"].to_pylist() == [[], ["d3", "gone"]]
 
 
 def test_followir_has_instructions_candidates_and_pairs_and_a_topic_without_its_pair_is_noted(
