@@ -37,6 +37,11 @@ def test_a_few_differences_give_what_scipy_gives(queries: int) -> None:
     assert randomisation_test(values)[0] == pytest.approx(exact.pvalue, abs=1e-12)
 
 
+def test_differences_of_0_change_no_sum_and_are_not_counted_among_the_few() -> None:
+    few = differences(EXACT)
+    assert randomisation_test(np.concatenate([few, np.zeros((1000, 1))])) == pytest.approx(randomisation_test(few))
+
+
 def test_many_differences_are_tested_with_drawn_signs_near_the_exact_p() -> None:
     values = differences(EXACT + 1, seed=3)
     signs = np.array(list(product((1, -1), repeat=EXACT + 1)))
@@ -46,10 +51,21 @@ def test_many_differences_are_tested_with_drawn_signs_near_the_exact_p() -> None
     assert found * (DRAWN + 1) == pytest.approx(round(found * (DRAWN + 1)))
 
 
+def test_p_of_a_pair_depends_on_no_other_pair() -> None:
+    values = differences(40, pairs=3)
+    assert randomisation_test(values).tolist() == [randomisation_test(values[:, [pair]])[0] for pair in range(3)]
+
+
 def test_drawn_signs_never_give_0_and_systems_that_are_equal_have_p_1() -> None:
     assert randomisation_test(np.full((100, 1), 0.01)) == pytest.approx([1 / (DRAWN + 1)])
     balanced = np.concatenate([np.full(20, 0.1), np.full(20, -0.1)])
     assert randomisation_test(np.stack([np.zeros(40), balanced], axis=1)).tolist() == [1.0, 1.0]
+
+
+def test_the_interval_of_one_corpus_is_that_of_the_paired_t_test() -> None:
+    a, b = np.random.default_rng(1).random((2, 30))
+    expected = stats.ttest_rel(a, b).confidence_interval(0.95)
+    assert confidence_interval([a - b]) == pytest.approx(expected)
 
 
 def test_the_interval_over_two_forums_is_that_of_welch() -> None:
@@ -62,6 +78,13 @@ def test_the_interval_over_two_forums_is_that_of_welch() -> None:
 def test_an_interval_needs_two_queries_and_is_a_point_where_nothing_varies() -> None:
     assert np.isnan(confidence_interval([np.array([0.5])])).all()
     assert confidence_interval([np.zeros(5)]) == (0.0, 0.0)
+
+
+def test_the_effect_size_is_the_mean_over_the_standard_deviation_and_not_defined_without_spread() -> None:
+    assert np.isnan(effect_size(np.full(4, 0.1), np.full(4, 1 / 4)))
+    assert np.isnan(effect_size(np.array([0.1]), np.ones(1)))
+    values = np.random.default_rng(4).normal(0.2, 0.5, 25)
+    assert effect_size(values, np.full(25, 1 / 25)) == pytest.approx(values.mean() / values.std(ddof=1))
 
 
 def test_the_effect_size_over_forums_weighs_forums_equally() -> None:
@@ -79,6 +102,15 @@ def test_holm_multiplies_by_the_number_of_what_is_left_and_never_descends() -> N
     # Not-a-number is no test, and multiplies none.
     assert holm(np.array([np.nan, 0.01, np.nan, 0.04])) == pytest.approx([np.nan, 0.02, np.nan, 0.04], nan_ok=True)
     assert np.isnan(holm(np.array([np.nan]))).all()
+
+
+def test_strata_can_have_weights_as_a_mean_over_datasets_with_forums_has() -> None:
+    first, second, third = (np.random.default_rng(seed).normal(0.1, 0.3, 30 + seed) for seed in range(3))
+    weights = [0.5, 0.25, 0.25]
+    # Two strata of a quarter each are one of a half with the mean of theirs.
+    middle = np.mean(confidence_interval([first, second, third], weights=weights))
+    assert middle == pytest.approx((first.mean() + (second.mean() + third.mean()) / 2) / 2)
+    assert confidence_interval([first, second], weights=[0.5, 0.5]) == confidence_interval([first, second])
 
 
 def test_differences_without_spread_do_not_tell_what_could_be_detected() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from beirflow.evaluation.ranks import Friedman, alike, average_ranks, critical_difference, friedman
+from beirflow.evaluation.ranks import FEWEST_DATASETS, Friedman, alike, average_ranks, critical_difference, friedman
 
 RANKS = [1.964, 2.000, 2.893, 3.143]
 """His example: average ranks of four learners on fourteen datasets."""
@@ -73,3 +73,10 @@ def test_one_order_on_every_dataset_has_its_exact_probability() -> None:
     for column, orders in (([0.3, 0.2, 0.1], 6), ([0.3, 0.2, 0.2], 3)):
         found = friedman(np.array([column] * 5).T)
         assert (found.f, found.p) == (np.inf, pytest.approx(orders**-4))
+
+
+@pytest.mark.parametrize("systems", [3, 8])
+def test_equal_systems_are_rejected_about_as_often_as_the_level_says_from_the_fewest_datasets_on(systems: int) -> None:
+    draws = np.random.default_rng(7).random((200, systems, FEWEST_DATASETS))
+    tests = [friedman(draw) for draw in draws]
+    assert 0.02 < np.mean([test is not None and test.rejected for test in tests]) < 0.08

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from beirflow.core.errors import DataError
+from beirflow.evaluation import significance
 from beirflow.evaluation.paired_tests import against, holm, paired_t_test
 from beirflow.evaluation.significance import COLUMNS
 from results_writer import write_comparison, write_metrics
@@ -89,6 +90,17 @@ def test_a_mean_over_datasets_is_tested_by_the_t_test_with_its_corpora_as_strata
     assert family["p_holm"].iloc[:-2].tolist() == against(others, "NDCG@10", "y")["p_holm"].tolist()
 
 
+def test_p_is_corrected_for_all_pairs_and_datasets_or_for_those_with_a_baseline(tmp_path: Path) -> None:
+    table = compare(tmp_path, ["x", "y", "z"])
+    assert table["p_holm"].tolist() == pytest.approx(holm(table["p"].to_numpy()).tolist())
+    assert table["p_holm"].iloc[table["p"].argmin()] == pytest.approx(min(1, 6 * table["p"].min()))
+    family = against(table, "NDCG@10", "y")
+    assert [{a, b} for a, b in zip(family["system_a"], family["system_b"], strict=True)] == [{"x", "y"}, {"y", "z"}] * 2
+    assert family["p"].tolist() == table["p"][family.index].tolist()
+    assert family["p_holm"].iloc[family["p"].argmin()] == pytest.approx(min(1, 4 * family["p"].min()))
+    assert against(table, "P@10", "y").empty
+
+
 def test_a_run_with_fewer_documents_a_query_than_the_cutoff_is_not_tested_by_that_measure(tmp_path: Path) -> None:
     counts = {"documents": 1000, "queries": 12}
     paths = []
@@ -128,6 +140,23 @@ def test_a_dataset_on_which_nothing_can_be_significant_is_named(tmp_path: Path, 
         table = compare_on(tmp_path, "few", {name: {"NDCG@10": [value] * queries} for name, value in (("x", 0.9), ("y", 0.2))})
         assert (table["p_holm"][0] >= 0.05) == warned
         assert ("few: with 5 queries, no difference to a baseline can be significant" in caplog.text) == warned
+
+
+def test_enough_signs_are_drawn_for_the_number_of_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(significance, "DRAWN", 10)
+    table = compare_on(tmp_path, "many", {name: {"NDCG@10": [value] * 40} for name, value in (("x", 0.9), ("y", 0.2))})
+    assert table["p"][0] == 1 / 41
+    # One system is compared with none.
+    assert compare(tmp_path, ["x"]).empty
+    assert (tmp_path / "significance.csv").read_text() == ",".join(COLUMNS) + "\n"
+
+
+def test_the_order_on_a_sample_of_nanobeir_is_compared_with_that_on_the_full_dataset(tmp_path: Path) -> None:
+    rows, systems = {"nanobeir.plain": ["stack-b"], "plain": ["plain"]}, ["x", "y", "z"]
+    compare(tmp_path, systems, rows=rows)
+    (row,) = pd.read_csv(tmp_path / "nanobeir.csv").to_dict("records")
+    means = [[values(system, corpus).mean() for system in systems] for corpus in ("stack-b", "plain")]
+    assert (row["dataset"], row["tau"]) == ("plain", pytest.approx(stats.kendalltau(*means).statistic))
 
 
 @pytest.mark.parametrize(("x", "y"), [([0.2], [0.9]), ([0.5] * 9, [0.5] * 9)], ids=["one query", "equal systems"])

@@ -93,6 +93,14 @@ def test_bounds_of_means_and_ranks_and_shares_are_those_of_all_draws() -> None:
     assert table["first"].sum() == pytest.approx(1, abs=3e-6)
 
 
+def test_an_interval_holds_the_true_mean_about_as_often_as_it_says() -> None:
+    kinds, between = np.random.default_rng(1).random((2, 10, 400))
+    samples = np.where(kinds < 0.3, 0, np.where(kinds < 0.6, 1, between))  # as NDCG: many at 0 and at 1; the mean is 0.5
+    share = uncertainty.tail([10])
+    low, high = np.quantile(uncertainty.resampled_means(samples, "d"), (share, 1 - share), axis=0)
+    assert np.mean((low <= 0.5) & (high >= 0.5)) > 0.935  # 0.91 by plain percentiles
+
+
 def test_too_few_queries_have_no_interval_and_equal_ones_none_of_the_mean() -> None:
     def table(queries: int) -> pd.DataFrame:
         of = {("a", "d"): np.linspace(0.2, 0.4, queries), ("b", "d"): np.full(queries, 1.0)}
@@ -149,7 +157,36 @@ def test_a_mean_over_five_datasets_has_an_interval_for_new_datasets_too() -> Non
     assert means.iloc[3:][["groups", "detectable"]].isna().all(axis=None)
 
 
-def test_what_is_detectable_is_the_median_over_pairs(made: pd.DataFrame) -> None:
+def test_a_single_system_has_intervals_and_nothing_to_be_compared_with() -> None:
+    of = {key: each for key, each in values(SIZES).items() if key[0] == "fair"}
+    table = table_of(of)
+    assert (table["low"] < table["mean"]).all()
+    assert table[["rank", "first"]].to_numpy().tolist() == [[1, 1]] * 2
+    assert table[["groups", "detectable"]].isna().all(axis=None)
+
+
+def test_what_is_detectable_is_the_median_over_pairs_and_found_in_four_of_five_experiments(made: pd.DataFrame) -> None:
     of = values(SIZES)
     parts = [detectable_difference([of[a, "plain"] - of[b, "plain"]]) for a, b in combinations(SYSTEMS, 2)]
     assert row_of(made, "plain", "good")["detectable"] == pytest.approx(np.median(parts), abs=1e-6)
+    spread, sizes = 0.3, (50, 80)
+    generator = np.random.default_rng(11)
+    weights = [0.75, 0.25]
+    typical = [generator.normal(0, spread, size) for size in sizes]
+    typical = [spread * (part - part.mean()) / part.std(ddof=1) for part in typical]
+    least = detectable_difference(typical, weights=weights)
+    draws = [np.random.default_rng(seed).normal(least, spread, (4000, size)) for seed, size in enumerate(sizes)]
+    middle = sum(weight * draw.mean(axis=1) for weight, draw in zip(weights, draws, strict=True))
+    error = np.sqrt(
+        sum(weight**2 * draw.var(axis=1, ddof=1) / draw.shape[1] for weight, draw in zip(weights, draws, strict=True))
+    )
+    assert np.mean(np.abs(middle / error) > 1.99) == pytest.approx(0.8, abs=0.03)
+
+
+def test_queries_and_datasets_are_drawn_with_replacement() -> None:
+    means = uncertainty.resampled_means(np.array([[0.0, 1.0], [1.0, 0.0]]), "d")
+    assert means.shape == (uncertainty.DRAWN, 2)
+    assert means.sum(axis=1).tolist() == [1.0] * uncertainty.DRAWN  # the same queries for both columns
+    assert [np.mean(means[:, 0] == value) for value in (0, 0.5, 1)] == pytest.approx([0.25, 0.5, 0.25], abs=0.02)
+    datasets = uncertainty.resampled_datasets(np.stack([np.zeros((uncertainty.DRAWN, 1)), np.ones((uncertainty.DRAWN, 1))]), "m")
+    assert [np.mean(datasets == value) for value in (0, 0.5, 1)] == pytest.approx([0.25, 0.5, 0.25], abs=0.02)
