@@ -7,10 +7,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from beirflow.core.digests import file_digest
+from beirflow.core.errors import DataError
 from beirflow.core.records import Job
-from beirflow.evaluation.scores import collect_scores
+from beirflow.evaluation.scores import collect_scores, read_per_query
 from results_writer import write_metrics
 
 
@@ -48,3 +50,11 @@ def test_the_file_names_what_it_was_collected_from(tmp_path: Path) -> None:
     names = [f"metrics/{system}/{dataset}.parquet" for system in ("b", "a") for dataset in ("small", "large")]
     assert record["inputs"] == {name: file_digest(tmp_path / name) for name in names}
     assert len({file_digest(collect(tmp_path)) for _ in range(2)}) == 1
+
+
+def test_values_that_were_changed_are_refused(tmp_path: Path) -> None:
+    means_path, path = write_metrics(tmp_path, "a", "small", {"NDCG@10": [0.5]})
+    pq.write_table(pa.table({"query_id": ["q0"], "NDCG@10": [0.75]}), path)
+    with pytest.raises(DataError, match="replaced after it was written") as caught:
+        read_per_query(means_path, path)
+    assert str(caught.value).startswith(f"{path}: sha256 ")
