@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from beirflow.core.csv_files import read_named_csv
 from beirflow.core.records import Job, write_json, write_record
 from beirflow.evaluation.sample_agreement import agreement_table
 from beirflow.evaluation.summary import summarize
@@ -62,7 +63,7 @@ class ReportFiles:
         summary, comparison, uncertainty, costs = (str(self.folder / f"{name}.csv") for name in names)
         summarize(means_paths=rows, summary_path=summary, trained_on={system: {} for system in self.systems})
         self._comparison(pick).to_csv(comparison, index=False)
-        self._uncertainty(pd.read_csv(summary), pick).to_csv(uncertainty, index=False)
+        self._uncertainty(read_named_csv(summary), pick).to_csv(uncertainty, index=False)
         self.nanobeir.to_csv(self.folder / "nanobeir.csv", index=False)
         self._costs(pick).to_csv(costs, index=False)
         self._settings().to_csv(self.folder / "systems.csv", index=False)

@@ -130,12 +130,11 @@ def table_again(summary: Path, targets: Collection[str]) -> str:
     if not (wanted and summary.is_file()):
         return ""
     # Here, since it takes longer than planning a run, which rarely needs it.
-    import pandas as pd
-
+    from beirflow.core.csv_files import read_named_csv
     from beirflow.evaluation.summary import for_terminal
 
     try:
-        table = for_terminal(pd.read_csv(summary))
+        table = for_terminal(read_named_csv(str(summary)))
     except (ValueError, KeyError):
         return ""
     return f"\n\n{table}\n\nThe same in full precision: {summary}"
