@@ -1,4 +1,4 @@
-# The entrance of a checkout: `snakemake --cores 8 -- results/summary.csv` finds this file. All rules are those of workflow/Snakefile.
+# Entry point of a checkout: `snakemake --cores 8 -- results/summary.csv` finds this file. All rules are those of workflow/Snakefile.
 include: "workflow/Snakefile"
 
 

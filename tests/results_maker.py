@@ -1,4 +1,4 @@
-"""A whole folder of results, made in this process by the entrances of the rules, in seconds."""
+"""A whole folder of results, made in this process by the functions of the rules, in seconds."""
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence

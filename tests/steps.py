@@ -8,7 +8,7 @@ from beirflow.core.artifact import Artifact, Step
 from beirflow.core.digests import file_digest
 from beirflow.core.layout import record_of
 from beirflow.core.records import Job, write_record
-from beirflow.run.entrance import parameters_of, run_step
+from beirflow.run.rule_call import parameters_of, run_step
 from beirflow.run.rule_job import Named, RuleJob
 
 
@@ -16,7 +16,7 @@ def run(step: Step, job: Job, outputs: Sequence[str], *, threads: int = 1, **arg
     """Run a step; its arguments are paths where it takes files, else what the rule has in its params."""
     files = [*_files_of(step.function)]
     inputs = {name: arguments.pop(name) for name in files if arguments.get(name) is not None}
-    params = {name: value for name, value in arguments.items() if name not in files} | {"entrance": step.name}
+    params = {name: value for name, value in arguments.items() if name not in files} | {"function": step.name}
     run_step(step, RuleJob("a", inputs, Named(outputs, {}), params, {}, {}, threads, []), job)
 
 

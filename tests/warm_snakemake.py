@@ -156,9 +156,9 @@ def parse_rule_files(repository: Path) -> None:
         return StringIO(Path(path.get_path_or_uri(secret_free=True)).read_text())
 
     workflow = SimpleNamespace(sourcecache=SimpleNamespace(open=opened))
-    entrance, snakefile, count = repository / "Snakefile", repository / "workflow/Snakefile", 0
+    main, snakefile, count = repository / "Snakefile", repository / "workflow/Snakefile", 0
     included = re.findall(r'^include: "(.*)"$', snakefile.read_text(), re.MULTILINE)
-    for path in (entrance, snakefile, *(snakefile.parent / name for name in included)):
+    for path in (main, snakefile, *(snakefile.parent / name for name in included)):
         code, count = module.parse(LocalSourceFile(str(path)), workflow, linemap={}, rulecount=count)
         module.compile(code, str(path), "exec")
 

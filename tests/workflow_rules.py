@@ -36,7 +36,7 @@ def rule_codes() -> dict[str, str]:
 
 @cache
 def functions_of(rule: str) -> tuple[str, ...]:
-    """Return the functions that a job of a rule calls: those in its params, its entrance first, and those of extensions."""
+    """Return the functions that a job of a rule calls: those in its params, its own first, and those of extensions."""
     values = [value for value in workflow_rules()[rule].params if isinstance(value, str)]
     named = [value.removesuffix("()") for value in values if re.match(FUNCTION, value)]
     return (*named, *(extension.additions[rule].function for extension in extensions() if rule in extension.additions))

@@ -21,11 +21,11 @@ def main(function: str, *texts: str) -> None:
         run_in_turn(int(texts[0]), *texts[1:])
         return
     module, _, name = function.rpartition(".")
-    bound = inspect.signature(entrance := getattr(importlib.import_module(f"bench.stages.{module}"), name)).bind(*texts)
+    bound = inspect.signature(function := getattr(importlib.import_module(f"bench.stages.{module}"), name)).bind(*texts)
     for parameter, value in bound.arguments.items():
         kind = bound.signature.parameters[parameter].annotation
         bound.arguments[parameter] = tuple(map(kind, value)) if isinstance(value, tuple) else kind(value)
-    entrance(*bound.args)
+    function(*bound.args)
 
 
 def run_in_turn(times: int, function: str, output: str, *texts: str) -> None:

@@ -96,8 +96,8 @@ def test_every_target_names_sides_and_every_command_fits_its_function(
         if "bench.child" in command:
             words = command[5:] if command[3] == child.IN_TURN else command[3:]
             module, _, function = words[0].partition(".")
-            entrance = getattr(importlib.import_module(f"bench.stages.{module}"), function)
-            bound = inspect.signature(entrance).bind(*words[1:])
+            stage = getattr(importlib.import_module(f"bench.stages.{module}"), function)
+            bound = inspect.signature(stage).bind(*words[1:])
             for parameter, value in bound.arguments.items():
                 values = value if isinstance(value, tuple) else [value]
                 list(map(bound.signature.parameters[parameter].annotation, values))

@@ -59,7 +59,7 @@ COLUMNS = {
 
 def rules() -> dict[str, Any]:
     """Every rule that has a job, as Snakemake's object, by name."""
-    return {name: rule for name, rule in workflow_rules().items() if rule.params.get("entrance")}
+    return {name: rule for name, rule in workflow_rules().items() if rule.params.get("function")}
 
 
 LOOKING = ("audit", "gate", "clean_representations", "estimate", "try", *commands())

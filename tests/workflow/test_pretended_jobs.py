@@ -27,7 +27,7 @@ def main(path, threads, log):
 @pytest.fixture
 def pretended(workflow: Workflow, own_copy: Path, tiny_bert: Path) -> Workflow:
     """Two datasets of three chunks each, of which nothing is computed."""
-    (own_copy / "src/beirflow/run/entrance.py").write_text(PRETEND)
+    (own_copy / "src/beirflow/run/rule_call.py").write_text(PRETEND)
     datasets = {name: {"path": str(small_dataset(workflow.folder / name))} for name in ("small", "other")}
     custom = {"systems": {"tiny": tiny_system(tiny_bert)}, "datasets": datasets}
     workflow.config |= {"datasets": list(datasets), "custom": custom, "chunk_documents": 30 // CHUNKS}
@@ -74,7 +74,7 @@ def main(path, threads, log):
 
 
 def test_as_many_jobs_as_gpus_are_allowed_run_at_once_and_share_the_cores(finished: Workflow, own_copy: Path) -> None:
-    (own_copy / "src/beirflow/run/entrance.py").write_text(JOB)
+    (own_copy / "src/beirflow/run/rule_call.py").write_text(JOB)
     finished.repository = own_copy
     finished.config["device"] = "auto"
     vectors = [f"results/embeddings/tiny/small/chunk-{i}.npy" for i in range(3)]

@@ -41,9 +41,9 @@ command_of = Commands(
 RUN_JOB = "{params.command} {threads} {log:q}"
 
 
-def job(rule, entrance, *functions, **makers):
+def job(rule, function, *functions, **makers):
     """Parameters of a rule: its command, and what it runs with the digest of its code (run/code_version.py)."""
-    return calls(entrance, *functions, **makers) | {"command": command_of(rule)}
+    return calls(function, *functions, **makers) | {"command": command_of(rule)}
 
 
 # All wildcards, before any rule: with files in a bucket, Snakemake forgets the constraints of a rule if more follow.

@@ -18,7 +18,7 @@ rule download_dataset:
         "../../envs/data.yaml"
     params:
         command=command_of("download_dataset"),
-        entrance="beirflow.data.sources.download:download_dataset",
+        function="beirflow.data.sources.download:download_dataset",
         urls="beirflow.data.catalogue.catalogue:archive_urls()",
         expected=lambda wildcards: experiment.archive(wildcards.archive),
     message:

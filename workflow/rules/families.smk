@@ -26,7 +26,7 @@ for family in experiment.families.values():
             resources:
                 **({"gpu": gpu_places} if stage.gpu else {}),
             params:
-                **job(stage.rule, stage.entrance, **stage.makers),
+                **job(stage.rule, stage.function, **stage.makers),
                 **{name: asked(question) for name, question in stage.params.items()},
             message:
                 stage.message

@@ -19,7 +19,7 @@ from beirflow.audit.checks import Check
 from beirflow.config.experiment import Experiment
 from beirflow.core.progress import silence
 from beirflow.core.records import Job
-from beirflow.run.entrance import call_entrance
+from beirflow.run.rule_call import call_rule
 from beirflow.run.rule_job import COMMAND
 from beirflow.run.undocumented import RuleJobs, params_without, rule_jobs
 
@@ -51,13 +51,13 @@ class Scratch:
         return [self._below(path) for path in job.output]
 
     def run(self, job: Any) -> None:
-        """Run a job, whose inputs are here, without a word. Raises what its entrance raises."""
+        """Run a job, whose inputs are here, without a word. Raises what its function raises."""
         for path in map(Path, job.output):
             path.parent.mkdir(parents=True, exist_ok=True)
         job.params = params_without(job.params, COMMAND)
         names = (f"{key}-{value}" if key in ("chunk", "block") else value for key, value in job.wildcards.items())
         with silence(), _quiet():
-            call_entrance(job, Job(self.folder, "/".join([job.rule, *names]), job.params.get("code", "")))
+            call_rule(job, Job(self.folder, "/".join([job.rule, *names]), job.params.get("code", "")))
 
     def make(self, path: str) -> None:
         """Make a file, and what it is made from, where these are not here."""

@@ -1,6 +1,6 @@
 """Artifacts and steps: the files of the results, and the functions that make them of one another.
 
-A step is a function from opened inputs to data. It neither checks nor records anything: the runner (:mod:`beirflow.run.entrance`)
+A step is a function from opened inputs to data. It neither checks nor records anything: the runner (:mod:`beirflow.run.rule_call`)
 opens and verifies its inputs, writes what it returns, and writes the record beside it::
 
     @step(Statistics, stage="index", ancestors=(DOCUMENTS,))

@@ -112,11 +112,11 @@ class Stage:
     """
 
     rule: str
-    entrance: str  # function that a job calls, "beirflow.families.<family>.<module>:<function>"
+    function: str  # function that a job calls, "beirflow.families.<family>.<module>:<function>"
     message: str  # what a job does, with wildcards as Snakemake has them
     reads: Mapping[str, Input]  # files by name; a question returns paths, which may be outside the results
     makes: Mapping[str, Pattern]
-    params: Mapping[str, Question] = field(default_factory=dict)  # by name, what the entrance gets
+    params: Mapping[str, Question] = field(default_factory=dict)  # by name, what the function gets
     makers: Mapping[str, str] = field(default_factory=dict)  # by argument, a function that makes it or is it
     env: str = "data"  # file of envs/ with what it imports, unless it computes on a GPU
     threads: int | Question | None = 1  # None for as many as a job that computes on a GPU has
@@ -231,8 +231,8 @@ def digest_of(modules: Sequence[str]) -> str | None:
     return code_of(modules) if modules else None
 
 
-def searches(rule: str, entrance: str, reads: Mapping[str, Input], params: Mapping[str, Question], **where: Any) -> Stage:
+def searches(rule: str, function: str, reads: Mapping[str, Input], params: Mapping[str, Question], **where: Any) -> Stage:
     """Return the stage that searches a chunk, before the next one is represented: few are on disk if they are not kept."""
     message = "search chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.system}"
     made, params = {"candidates": layout.CANDIDATES}, {**params, "retrieval": retrieval}
-    return Stage(rule, entrance, message, reads={**TEXTS, **reads}, makes=made, params=params, priority=1, **where)
+    return Stage(rule, function, message, reads={**TEXTS, **reads}, makes=made, params=params, priority=1, **where)

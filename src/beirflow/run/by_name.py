@@ -1,4 +1,4 @@
-"""Import by name: the entrances of rules, and code that only some systems need.
+"""Import by name: the functions of rules, and code that only some systems need.
 
 No import statement leads to the latter: its digest is a parameter of its own of the rules whose results depend on it.
 """

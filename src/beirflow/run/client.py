@@ -1,6 +1,6 @@
 """Program in the command of every rule: it has the warm worker run the job, or gives way to a Python that runs it.
 
-Its arguments are those of :func:`beirflow.run.entrance.main`. It imports what CPython has built in and nothing else, since that
+Its arguments are those of :func:`beirflow.run.rule_call.main`. It imports what CPython has built in and nothing else, since that
 takes two milliseconds and ``socket``, ``signal`` and ``json`` thirty, for every job.
 """
 
@@ -13,7 +13,7 @@ import sys
 WORKER = "BEIRFLOW_WORKER"
 """Variable of the environment with the process of the Snakemake that has a worker, and the worker's address."""
 
-RUN_HERE = "import sys; sys.path.append(sys.argv.pop(1)); from beirflow.run.entrance import main; main(*sys.argv[1:])"
+RUN_HERE = "import sys; sys.path.append(sys.argv.pop(1)); from beirflow.run.rule_call import main; main(*sys.argv[1:])"
 """Code that runs a job. Its first argument is the folder of this package, for a Python that has none of its own."""
 
 PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120 (imports nothing)

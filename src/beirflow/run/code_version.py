@@ -20,7 +20,7 @@ PACKAGE = Path(__file__).parents[1]
 
 NO_INFLUENCE = {
     *("core.artifact", "core.disks", "core.errors", "core.extensions", "core.keys", "core.progress", "models.computing.failing"),
-    *("run.entrance", "run.gpu_job", "run.gpus", "run.interrupts", "run.job", "run.results_lock"),
+    *("run.rule_call", "run.gpu_job", "run.gpus", "run.interrupts", "run.job", "run.results_lock"),
 }
 """Modules that affect messages, the choice of GPU or a job's lifetime, but never a result: an edit to them reruns nothing."""
 
@@ -54,19 +54,19 @@ class Module(NamedTuple):
     imports: frozenset[str]  # the modules of the package that it imports itself, by their names below it
 
 
-def calls(entrance: str, *functions: str, **makers: str) -> dict[str, str]:
-    """Return entries of a rule's ``params``: its entrance, functions that make arguments of it, and the digest of their code.
+def calls(function: str, *functions: str, **makers: str) -> dict[str, str]:
+    """Return entries of a rule's ``params``: its function, those that make arguments of it, and the digest of their code.
 
     Args:
-        entrance: ``"beirflow.<module>:<function>"``.
+        function: ``"beirflow.<module>:<function>"``.
         *functions: Others that the job calls, such as those that extensions add to the rule.
         **makers: By argument, ``"beirflow.<module>:<function>()"``; without ``()`` the function is the argument.
 
     Returns:
         The entries, for ``**`` in ``params``; the digest is ``code``.
     """
-    called = (entrance, *(maker.removesuffix("()") for maker in makers.values()), *functions)
-    return {"entrance": entrance, **makers, "code": code_version(*called)}
+    called = (function, *(maker.removesuffix("()") for maker in makers.values()), *functions)
+    return {"function": function, **makers, "code": code_version(*called)}
 
 
 @cache
@@ -96,7 +96,7 @@ def _with_reached(modules: Iterable[str]) -> set[str]:
 
 def _digest(modules: Iterable[str], *functions: str) -> str:
     """Return 16 hexadecimal digits of names of functions, and of names and statements of modules."""
-    # Names of functions, too: another entrance in the same modules is other code.
+    # Names of functions, too: another function of the same modules is other code.
     digest = hashlib.sha256(" ".join(functions).encode())
     for name in sorted(modules):
         digest.update(name.encode() + b"\0" + module_at(_file_of(name)).digest)

@@ -27,7 +27,7 @@ FOLDER = Path(".snakemake/beirflow/jobs")
 
 COMMAND = "command"  # the entry of ``params`` with the command
 
-OWN = (COMMAND, "entrance", "results")  # entries of ``params`` that are read where the job begins
+OWN = (COMMAND, "function", "results")  # entries of ``params`` that are read where the job begins
 TRIGGER = re.compile(r"(?:.*_)?(?:code|states?)")  # names of entries of ``params`` that only make a job run again
 
 KEPT_SECONDS = 7 * 24 * 3600.0  # time in which a job reads its file, at the latest: it is written just before

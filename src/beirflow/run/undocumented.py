@@ -356,7 +356,7 @@ class RuleJobs:
         self._index = OutputIndex(workflow.rules)
 
     def job(self, path: str) -> SimpleNamespace | None:
-        """Return the job that makes a file below the results, with what :class:`~beirflow.run.entrance.Sources` asks of it.
+        """Return the job that makes a file below the results, with what :class:`~beirflow.run.rule_call.Sources` asks of it.
 
         None if no rule makes the file. Raises ValueError if the rule has no job for this file.
         """

@@ -46,7 +46,7 @@ NO_THREADS = {
 MODELS = "beirflow.models.computing.loading"
 """The module that knows what loading a model imports; jobs that load models reach it."""
 
-JOB = "beirflow.run.entrance"
+JOB = "beirflow.run.rule_call"
 """The module that runs a job."""
 
 STOPS = {signal.SIGINT, signal.SIGTERM}

@@ -9,7 +9,7 @@ THREADS, SHARING, K = 8, 2, 1000
 
 
 def main(what: str, folder: str, device: str, precision: str, number: str) -> None:
-    """Do what the entrance of a job does."""
+    """Do what the function of a job does."""
     import steps
     from beirflow.core.records import Job, read_json
     from beirflow.models.settings import EncoderSettings

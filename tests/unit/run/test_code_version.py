@@ -139,13 +139,13 @@ def test_a_digest_is_the_same_in_every_process_and_differs_between_rules() -> No
     [
         "from beirflow.a import (  # the first (of two)\n    x,\n)",
         "from beirflow.other import (\n    a,  # a comment with )\n)\nimport beirflow.a as z",
-        "def f():\n    from beirflow.room import a",
+        "def f():\n    from beirflow.folder import a",
     ],
 )
 def test_every_way_to_import_a_module_is_seen_at_any_depth_and_in_a_circle(package: Path, statement: str) -> None:
     (package / "beside.py").write_text("x = 1\n")
     (package / "one.py").write_text(f'"""A module."""\n{statement}\n')
-    folder, name = (package / "room", "room.") if "room" in statement else (package, "")
+    folder, name = (package / "folder", "folder.") if "folder" in statement else (package, "")
     folder.mkdir(exist_ok=True)
     (folder / "a.py").write_text(f"from beirflow.{name}b import x\n")
     (folder / "b.py").write_text(f"from beirflow.{name}a import y\nx = 1\n")
@@ -172,8 +172,8 @@ def test_the_statements_alone_name_what_whole_files_name_and_none_is_relative() 
 def others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A package with an extension of others."""
     folder = tmp_path / "beirflow_others"
-    files = {"__init__": "", "layout": "", "unused": "", "room/__init__": "", "b": "from beirflow.core.writing import x\n"}
-    files |= {"room/a": "from ..b import x\nimport beirflow_others.layout\n"}
+    files = {"__init__": "", "layout": "", "unused": "", "folder/__init__": "", "b": "from beirflow.core.writing import x\n"}
+    files |= {"folder/a": "from ..b import x\nimport beirflow_others.layout\n"}
     for name, content in files.items():
         (folder / f"{name}.py").parent.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.py").write_text(content)
@@ -187,9 +187,9 @@ def others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.mark.parametrize(
     "statement",
     [
-        "x = 1; from .room import a",
-        "def f():\n    from . \\\n    room . a import x",
-        "import os, beirflow_others.room.a",
+        "x = 1; from .folder import a",
+        "def f():\n    from . \\\n    folder . a import x",
+        "import os, beirflow_others.folder.a",
     ],
 )
 def test_the_code_of_a_package_of_others_is_what_it_reaches_there_and_here(others: Path, statement: str) -> None:
@@ -199,7 +199,7 @@ def test_the_code_of_a_package_of_others_is_what_it_reaches_there_and_here(other
         forget()
         return code_of(["beirflow_others.one"])
 
-    for edited in ("one", "room/a", "b"):
+    for edited in ("one", "folder/a", "b"):
         before = digest()
         edit(others / f"{edited}.py")
         assert digest() != before, edited
@@ -226,7 +226,7 @@ def test_no_other_module_is_imported_in_a_way_that_the_digest_does_not_see() -> 
         *("__init__.py", "cli/__init__.py"),  # names of the library and commands, which no job uses
         *("core/extensions.py", "ranking/measures/all_measures.py"),  # folders, which the digest knows
         *("models/computing/loading.py", "models/encoders/backbone.py", "models/own_class.py"),  # not of this package
-        *("run/by_name.py", "run/worker.py"),  # those of entrances, and of functions whose digest is a parameter of its own
+        *("run/by_name.py", "run/worker.py"),  # those of rules, and of functions whose digest is a parameter of its own
     }
 
 
@@ -314,7 +314,7 @@ def test_entries_of_params_are_the_functions_of_a_job_and_the_digest_of_their_co
     encode, reuse = "beirflow.families.dense.encode:encode_chunk", "beirflow.families.dense.reuse:shared_files"
     code = code_version(encode, reuse, "beirflow.families.system:settings_of")
     assert calls(encode, "beirflow.families.system:settings_of", shared_paths=f"{reuse}()") == {
-        "entrance": encode,
+        "function": encode,
         "shared_paths": f"{reuse}()",
         "code": code,
     }

@@ -38,7 +38,7 @@ rule count:
         "results/logs/count/{{system}}.log",
     params:
         command=command_of("count"),
-        entrance="counting:count",
+        function="counting:count",
         code="c0de",
         settings=lambda wildcards: {{"depth": len(wildcards.system), "rows": {{"ä": [1.5, None]}}}},
         derived=lambda wildcards, input: len(input),
@@ -96,7 +96,7 @@ def test_a_job_gets_more_files_than_a_command_can_name(folder: Path) -> None:
 
 def handed_over(folder: Path, **config: str) -> Path:
     """The file of a job."""
-    of_rule = SimpleNamespace(params=Params(fromdict={"command": None, "entrance": "a:f"}))
+    of_rule = SimpleNamespace(params=Params(fromdict={"command": None, "function": "a:f"}))
     command_of = Commands(SimpleNamespace(a=of_rule), config, own_python=False, dry=False).of
     files = InputFiles(fromdict={"one": "x"}), OutputFiles(["y", "z"])
     text = str(command_of("a")(Wildcards(fromdict={"system": "s"}), *files))
@@ -113,7 +113,7 @@ def test_a_job_never_gets_what_somebody_planted_in_place_of_its_file(folder: Pat
         assert (path.read_bytes(), path.is_symlink(), elsewhere.exists()) == (honest, False, False)
     job = read_job(str(path.relative_to(folder)), 3, "a.log")
     assert (job.rule, dict(job.input.items()), list(job.output), dict(job.output.items())) == ("a", {"one": "x"}, ["y", "z"], {})
-    assert (job.params, job.wildcards, job.config) == ({"entrance": "a:f"}, {"system": "s"}, {"device": "cpu"})
+    assert (job.params, job.wildcards, job.config) == ({"function": "a:f"}, {"system": "s"}, {"device": "cpu"})
     assert (job.threads, job.log) == (3, ["a.log"])
 
 

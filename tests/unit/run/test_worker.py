@@ -25,8 +25,8 @@ Captured: TypeAlias = pytest.CaptureFixture[str]
 
 AS_JOBS = """
 import runpy
-from beirflow.run import entrance
-entrance.main = lambda path, *_: runpy.run_path(path, run_name="__main__")
+from beirflow.run import rule_call
+rule_call.main = lambda path, *_: runpy.run_path(path, run_name="__main__")
 """
 """Has any script run in place of a job, in a worker or in a Python of its own."""
 

@@ -1,4 +1,4 @@
-"""The arguments of an entrance: by name, from one source, and nothing left over."""
+"""The arguments of the function of a rule: by name, from one source, and nothing left over."""
 
 import inspect
 import os
@@ -17,7 +17,7 @@ from snakemake.iocontainers import InputFiles, OutputFiles, Params, Wildcards
 from beirflow.core.artifact import Step
 from beirflow.core.records import Job
 from beirflow.run.by_name import FUNCTION, by_name
-from beirflow.run.entrance import OWN, TRIGGER, Sources, parameters_of, run_entrance
+from beirflow.run.rule_call import OWN, TRIGGER, Sources, parameters_of, run_rule
 from workflow_rules import workflow_rules
 
 S_co = TypeVar("S_co", covariant=True)
@@ -48,7 +48,7 @@ def snakemake(**parts: Any) -> Any:
     """Return Snakemake's object of a job, with the arguments of the test in place of the usual parts."""
     kinds = {"input": InputFiles, "output": OutputFiles, "params": Params, "wildcards": Wildcards}
     given = {"input": {}, "output": {}, "wildcards": {}} | parts
-    given["params"] = {"entrance": "beirflow.room:f", "code": "c0de"} | parts.get("params", {})
+    given["params"] = {"function": "beirflow.package:f", "code": "c0de"} | parts.get("params", {})
     named = {name: kind(fromdict=given[name]) for name, kind in kinds.items()}
     return SimpleNamespace(
         rule="a",
@@ -59,21 +59,21 @@ def snakemake(**parts: Any) -> Any:
     )
 
 
-def arguments(entrance: Callable[..., Any], **parts: Any) -> dict[str, Any]:
-    return Sources(snakemake(**parts), JOB).arguments(entrance)
+def arguments(function: Callable[..., Any], **parts: Any) -> dict[str, Any]:
+    return Sources(snakemake(**parts), JOB).arguments(function)
 
 
-def refuses(entrance: Callable[..., Any], says: str, **parts: Any) -> None:
+def refuses(function: Callable[..., Any], says: str, **parts: Any) -> None:
     with pytest.raises(TypeError, match=re.escape(says)):
-        arguments(entrance, **parts)
+        arguments(function, **parts)
 
 
 @pytest.fixture
-def room() -> Iterator[ModuleType]:
+def package() -> Iterator[ModuleType]:
     """A module of the package that params may name."""
-    module = sys.modules["beirflow.room"] = ModuleType("beirflow.room")
+    module = sys.modules["beirflow.package"] = ModuleType("beirflow.package")
     yield module
-    del sys.modules["beirflow.room"]
+    del sys.modules["beirflow.package"]
 
 
 def test_inputs_outputs_wildcards_and_params_go_to_the_parameters_of_their_names() -> None:
@@ -108,8 +108,8 @@ def test_a_parameter_without_a_default_needs_a_source_and_two_must_not_differ() 
     # Of the configuration, only what changes no result is passed by name.
     expected, same = {"system": "s", "device": "cpu", "threads": 2}, {"system": "s"}
     assert arguments(f, wildcards=same) == arguments(f, wildcards=same, params=same) == expected
-    refuses(f, "rule a: the parameter system of beirflow.room:f has no source")
-    says = "the parameter system of beirflow.room:f has two different sources, params and wildcards"
+    refuses(f, "rule a: the parameter system of beirflow.package:f has no source")
+    says = "the parameter system of beirflow.package:f has two different sources, params and wildcards"
     refuses(f, says, wildcards=same, params={"system": "t"})
     refuses(f, "two different sources, input.run and output.run", wildcards=same, input={"run": "a"}, output={"run": "b"})
 
@@ -118,7 +118,7 @@ def test_params_that_nothing_takes_are_an_error_unless_they_only_make_a_job_run_
     def f(*, top_k: int = 1) -> None: ...
 
     assert arguments(f, params={"finder_code": "x", "model_states": ["x"], "run_state": "x"}) == {}
-    refuses(f, "rule a: beirflow.room:f takes no depht of the params", params={"depht": 4})
+    refuses(f, "rule a: beirflow.package:f takes no depht of the params", params={"depht": 4})
     refuses(f, "f takes no retrieval.drop of the params", params={"retrieval": {"top_k": 4, "drop": 1}})
 
 
@@ -136,38 +136,38 @@ def test_keys_of_a_mapping_go_to_parameters_or_fields_unless_one_takes_it_as_a_w
     assert made == {"computing": Computing(Settings("s", 4), "m", 2, "cpu", 9)}
 
 
-def test_params_may_name_a_function_to_pass_or_to_make_an_argument_with(room: ModuleType) -> None:
+def test_params_may_name_a_function_to_pass_or_to_make_an_argument_with(package: ModuleType) -> None:
     def make(kind: str, settings: Mapping[str, Any]) -> tuple[str, Any]:
         return kind, settings["name"]
 
-    room.make = make
+    package.make = make
 
     def f(*, settings: tuple[str, Any], measure: Callable[[int], int]) -> None: ...
 
     asked = {"kind": "k", "settings": {"name": "s"}}
-    params = {"settings": "beirflow.room:make()", "measure": "beirflow.room:make", "asked": asked}
+    params = {"settings": "beirflow.package:make()", "measure": "beirflow.package:make", "asked": asked}
     assert arguments(f, params=params) == {"settings": ("k", "s"), "measure": make}
 
 
-def test_what_an_entrance_returns_is_for_the_terminal(
-    room: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_what_a_function_returns_is_for_the_terminal(
+    package: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    room.f = lambda *, folder, job: f"{job.name} in {folder}"
-    run_entrance(snakemake())
+    package.f = lambda *, folder, job: f"{job.name} in {folder}"
+    run_rule(snakemake())
     assert capsys.readouterr().out == "a in results\n"
 
 
 def test_a_job_has_done_its_work_where_nobody_reads_what_it_returns(
-    room: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    package: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read, written = os.pipe()
     os.close(read)
     monkeypatch.chdir(tmp_path)
-    room.f = lambda *, job: job.name
+    package.f = lambda *, job: job.name
     with open(written, "w") as stream:  # noqa: PTH123 (a descriptor)
         monkeypatch.setattr("sys.stdout", stream)
-        run_entrance(snakemake())
+        run_rule(snakemake())
 
 
 SPREAD = {"asked", "expected", "retrieval", "settings", "variant"}
@@ -176,12 +176,12 @@ SPREAD = {"asked", "expected", "retrieval", "settings", "variant"}
 
 def test_every_rule_and_its_entrance_agree_in_names() -> None:
     for rule, of_snakemake in workflow_rules().items():
-        if of_snakemake.params.get("entrance"):
+        if of_snakemake.params.get("function"):
             assert_agree(rule, of_snakemake)
 
 
 def assert_agree(rule: str, of_snakemake: Any) -> None:
-    """A rule gives its entrance what it needs, and nothing else."""
+    """A rule gives its function what it needs, and nothing else."""
     params = dict(of_snakemake.params.items())
     names = {"input": [*of_snakemake.input.keys()], "output": [*of_snakemake.output.keys()], "params": [*params]}
     stated = {name: value for name, value in params.items() if isinstance(value, str) and re.match(FUNCTION, value)}
@@ -191,15 +191,15 @@ def assert_agree(rule: str, of_snakemake: Any) -> None:
         params=dict.fromkeys(names["params"], "x") | stated,
         wildcards=dict.fromkeys(re.findall(r"\{(\w+)", str(of_snakemake.log)), "1"),
     )
-    sources, entrance = Sources(of_rule, JOB), by_name(stated["entrance"])
-    if isinstance(entrance, Step):
-        entrance = entrance.function
-    files = {each.name for each in parameters_of(entrance) if each.artifact}
+    sources, function = Sources(of_rule, JOB), by_name(stated["function"])
+    if isinstance(function, Step):
+        function = function.function
+    files = {each.name for each in parameters_of(function) if each.artifact}
     assert files <= {*names["input"]}, rule
-    wanted = {*sources._names(parameters_of(entrance), frozenset())} - files
+    wanted = {*sources._names(parameters_of(function), frozenset())} - files
     spread = {name for name in names["params"] if name not in wanted and name not in OWN and not TRIGGER.fullmatch(name)}
     assert spread <= SPREAD, rule
-    needed = [each for each in parameters_of(entrance) if each.default is inspect.Parameter.empty and each.name in wanted]
+    needed = [each for each in parameters_of(function) if each.default is inspect.Parameter.empty and each.name in wanted]
     assert spread or [each.name for each in needed if not (each.is_object or sources._sources[each.name])] == [], rule
     # The first output is behind `output_path` and `folder`; records, and the judgements of a corpus, lie beside their files.
     taken = {name.rpartition("_")[0] for name in wanted} | {"record", "qrels", "corpus"}
@@ -209,7 +209,7 @@ def assert_agree(rule: str, of_snakemake: Any) -> None:
 
 IMPORTED_LATER = """
 import builtins, sys
-import beirflow.run.entrance
+import beirflow.run.rule_call
 import pyarrow, numpy
 plain, later = builtins.__import__, []
 def noting(name, *others, **more):

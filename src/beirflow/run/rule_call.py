@@ -1,7 +1,7 @@
-"""Call the entrance of a rule: the function of the package that makes its outputs, with arguments taken by name from the rule.
+"""Call the function of a rule, which makes its outputs, with arguments taken by name from the rule.
 
-A rule names its entrance in its ``params``, ``entrance="beirflow.ranking.merge:merge_chunks"``; others name one of their own
-package, ``beirflow_<name>``. The arguments are:
+A rule names its function in its ``params``, ``function="beirflow.ranking.merge:merge_chunks"``; rules of others name one of their
+own package, ``beirflow_<name>``. The arguments are:
 
 - for a parameter that takes an :class:`~beirflow.core.artifact.Artifact`, or a sequence of them: the inputs of its name, opened;
 - ``<name>_path`` and ``<name>_folder``: the input or output of that name; None, where the parameter allows it, for an empty list;
@@ -13,7 +13,7 @@ package, ``beirflow_<name>``. The arguments are:
   parameter takes as a whole.
 
 A parameter whose type is a dataclass or a named tuple is built from the mapping of its name in ``params``; without one, from its
-fields, each looked up as above. To give an entrance fewer parameters, group them in a frozen dataclass: the rule stays as it is.
+fields, each looked up as above. To give a function fewer parameters, group them in a frozen dataclass: the rule stays as it is.
 
 A value ``"beirflow.module:function"`` in ``params`` is that function where the parameter is callable. With ``()`` behind it, the
 function makes the argument, before all other sources, from arguments found in the same way.
@@ -49,7 +49,7 @@ with suppress(ImportError):  # not in the environment of every rule
     import pandas  # noqa: F401
 
 EXECUTION = ("device", "token_budget", "jobs_per_gpu")
-"""Keys of the configuration that any entrance may take. They change how a job computes; what it makes depends on ``params``."""
+"""Keys of the configuration that any such function may take. They change how a job computes; what it makes depends on ``params``."""
 
 MAKER = re.compile(rf"({FUNCTION})\(\)")  # a function of the package that makes an argument, by its module and its name
 
@@ -57,25 +57,25 @@ MAKER = re.compile(rf"({FUNCTION})\(\)")  # a function of the package that makes
 def main(path: str, threads: str, log: str) -> None:
     """Run the job of a rule from the file that the rule's command names."""
     repeat_swallowed_interrupts()
-    run_entrance(read_job(path, int(threads), log))
+    run_rule(read_job(path, int(threads), log))
 
 
-def run_entrance(snakemake: Any) -> None:
-    """Run the job of a rule from Snakemake's ``snakemake`` object: call its entrance, and print what it returns."""
+def run_rule(snakemake: Any) -> None:
+    """Run the job of a rule from Snakemake's ``snakemake`` object: call its function, and print what it returns."""
     with job(snakemake) as this:
-        if (text := call_entrance(snakemake, this)) is not None:
+        if (text := call_rule(snakemake, this)) is not None:
             try:
                 print(text, flush=True)
             except BrokenPipeError:  # nobody reads what a person reads in the results, too
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python fails once more when it ends
 
 
-def call_entrance(snakemake: Any, this: Job) -> Any:
-    """Return the value of the entrance for Snakemake's object of that name, or one with the same attributes."""
-    entrance = by_name(snakemake.params.get("entrance"))
-    if isinstance(entrance, Step):
-        return run_step(entrance, snakemake, this)
-    return entrance(**Sources(snakemake, this).arguments(entrance))
+def call_rule(snakemake: Any, this: Job) -> Any:
+    """Return the value of the function for Snakemake's object of that name, or one with the same attributes."""
+    function = by_name(snakemake.params.get("function"))
+    if isinstance(function, Step):
+        return run_step(function, snakemake, this)
+    return function(**Sources(snakemake, this).arguments(function))
 
 
 def run_step(step: Step, rule: RuleJob, job: Job) -> None:
@@ -176,7 +176,7 @@ class Sources:
     """Values of a rule's job, by the names of the parameters that take them."""
 
     def __init__(self, snakemake: Any, this: Job) -> None:
-        self._rule, self._entrance = snakemake.rule, snakemake.params.get("entrance")
+        self._rule, self._function = snakemake.rule, snakemake.params.get("function")
         first = next(iter(snakemake.output), None)
         given = {"job": this, "results": this.results, "threads": snakemake.threads, "config": snakemake.config}
         given |= {key: snakemake.config[key] for key in EXECUTION if key in snakemake.config}
@@ -200,22 +200,22 @@ class Sources:
         for suffix in ("path", "folder") if paths else ():
             self._sources[f"{name}_{suffix}"][source] = paths[0] if len(paths) == 1 else paths
 
-    def arguments(self, entrance: Callable[..., Any]) -> dict[str, Any]:
-        """Return the arguments of the entrance by name.
+    def arguments(self, function: Callable[..., Any]) -> dict[str, Any]:
+        """Return the arguments of a function by name.
 
         Raises TypeError if a parameter has no source or two different ones, or if nothing takes an entry of ``params``.
         """
-        whole = {*self._names(parameters_of(entrance), frozenset())}
+        whole = {*self._names(parameters_of(function), frozenset())}
         params = {name: sources["params"] for name, sources in self._sources.items() if "params" in sources}
         groups = {key: each for key, each in params.items() if isinstance(each, Mapping) and key not in whole}
         for group, values in groups.items():
             for name, value in values.items():
                 self._sources[name][f"params.{group}"] = value
-        arguments = self._filled(parameters_of(entrance), frozenset())
+        arguments = self._filled(parameters_of(function), frozenset())
         offered = {(name, "params") for name in params.keys() - groups if not TRIGGER.fullmatch(name)}
         offered |= {(name, f"params.{group}") for group, values in groups.items() for name in values}
         if unused := sorted(f"{source}.{name}".removeprefix("params.") for name, source in offered - self._taken):
-            raise TypeError(f"rule {self._rule}: {self._entrance} takes no {', '.join(unused)} of the params")
+            raise TypeError(f"rule {self._rule}: {self._function} takes no {', '.join(unused)} of the params")
         return arguments
 
     def _names(self, parameters: Iterator[Parameter], made: frozenset[str]) -> Iterator[str]:
@@ -261,4 +261,4 @@ class Sources:
             return inspect.Parameter.empty
         elif parameter.is_object:
             return parameter.kind(**self._filled(parameters_of(parameter.kind, parameter.types), made))
-        raise TypeError(f"rule {self._rule}: the parameter {name} of {self._entrance} {problem}")
+        raise TypeError(f"rule {self._rule}: the parameter {name} of {self._function} {problem}")
