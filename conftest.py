@@ -19,7 +19,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 import pytest
 
 import warm_jobs
-from made_once import guarded, made_once, results_made_once
+from shared_folders import guarded, shared_folder, shared_results
 
 if TYPE_CHECKING:
     from forger import Forger
@@ -80,7 +80,7 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of a BERT with random weights: 2 layers, 32 dimensions, 64 positions, a token a word."""
     from tiny_bert import save_tiny_bert
 
-    return made_once(tmp_path_factory, "models", lambda folder: save_tiny_bert(folder / "tiny-bert")) / "tiny-bert"
+    return shared_folder(tmp_path_factory, "models", lambda folder: save_tiny_bert(folder / "tiny-bert")) / "tiny-bert"
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of a dataset of 30 documents and 4 queries."""
     from workflow_runs import small_dataset
 
-    return made_once(tmp_path_factory, "data", lambda folder: small_dataset(folder / "small")) / "small"
+    return shared_folder(tmp_path_factory, "data", lambda folder: small_dataset(folder / "small")) / "small"
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def finished_once(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path, sma
         output = _workflow(folder, tiny_bert, small).run("results/summary.csv")
         (folder / "output.txt").write_text(output)
 
-    folder = made_once(tmp_path_factory, "finished", make)
+    folder = shared_folder(tmp_path_factory, "finished", make)
     return _workflow(folder, tiny_bert, small), (folder / "output.txt").read_text()
 
 
@@ -135,7 +135,7 @@ def lexical(tmp_path: Path, small: Path) -> "Workflow":
 @pytest.fixture(scope="session")
 def lexical_once(tmp_path_factory: pytest.TempPathFactory, small: Path) -> "Workflow":
     """The same after a whole run; not to be changed."""
-    folder = made_once(tmp_path_factory, "lexical", lambda folder: _lexical(folder, small).run("results/summary.csv"))
+    folder = shared_folder(tmp_path_factory, "lexical", lambda folder: _lexical(folder, small).run("results/summary.csv"))
     return _lexical(folder, small)
 
 
@@ -168,7 +168,7 @@ def results_once(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> "
     """Results of two systems on three datasets, for the tests that look at results; not to be changed."""
     from results_maker import audit_config, make_results
 
-    return results_made_once(
+    return shared_results(
         tmp_path_factory, "results", lambda folder: make_results(folder / "results", audit_config(folder / "data", tiny_bert))
     )
 
@@ -198,7 +198,7 @@ def original_report(results_once: "Made", tmp_path_factory: pytest.TempPathFacto
         make_report(forger.results, forger.experiment)
         return Made(forger.results, results_once.config)
 
-    yield from guarded(results_made_once(tmp_path_factory, "report", make))
+    yield from guarded(shared_results(tmp_path_factory, "report", make))
 
 
 @pytest.fixture
@@ -224,4 +224,4 @@ def demo_results(tmp_path_factory: pytest.TempPathFactory) -> "Made":
         run_rules(folder / "results", load_experiment(config), paths)
         return Made(folder / "results", config)
 
-    return results_made_once(tmp_path_factory, "demo", make)
+    return shared_results(tmp_path_factory, "demo", make)

@@ -8,7 +8,7 @@ from beirflow.core.records import Job
 from beirflow.evaluation.measures import measure
 from beirflow.families.fusion.fuse_runs import fuse_runs
 from beirflow.families.fusion.settings import FusionSettings
-from by_name import call
+from call_with_fields import call
 from run_results import DATASET
 
 

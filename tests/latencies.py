@@ -27,7 +27,7 @@ def latency(ms: float, queries: int = 5) -> dict[str, Any]:
     }
 
 
-def write_latency(results: Path, system: str, dataset: str, documents: int = 30, **facts: Any) -> Path:
+def write_latency(results: Path, system: str, dataset: str, documents: int = 30, **fields: Any) -> Path:
     """The record of a system on a corpus; gives its path."""
     path = results / LATENCY(system=system, dataset=dataset)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -52,7 +52,7 @@ def write_latency(results: Path, system: str, dataset: str, documents: int = 30,
             "gpu": None,
             "devices": {"cpu": latency(3.0)},
             "reasons": {"cuda": "there is none here"},
-            **facts,
+            **fields,
         },
     )
     return path

@@ -29,7 +29,7 @@ from beirflow.families.postings.names import ENGLISH
 from beirflow.families.sparse.settings import SparseSettings
 from beirflow.ranking.merge import merge_chunks
 from beirflow.ranking.searched import Retrieval
-from by_name import call
+from call_with_fields import call
 from lucene_reference import Document
 
 DATASET = "small"

@@ -20,7 +20,7 @@ from beirflow.report.analysis.inspection import matched_words
 from beirflow.report.analysis.shown_queries import query_scores
 from beirflow.report.registry import FIGURES
 from beirflow.report.report import write_report
-from by_name import call
+from call_with_fields import call
 
 CUTOFFS = (1, 3, 5, 10, 100, 1000)
 MEASURES = [name for name, each in all_measures.MEASURES.items() if not each.needs]

@@ -54,7 +54,7 @@ class RunResults:
         names = {"system": system, "dataset": self.dataset}
         return {"run_path": str(self.results / RUN(**names)), "record_path": str(self.results / RUN_RECORD(**names))}
 
-    def write_run(self, system: str, scores: Scores, **facts: Any) -> str:
+    def write_run(self, system: str, scores: Scores, **fields: Any) -> str:
         """A run of a system by the ranking rule, and its record; the path of the run."""
         paths = self.paths(system)
         Path(paths["run_path"]).parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +66,7 @@ class RunResults:
             Job(self.results, f"made/{system}", "c0de"),
             inputs={path: file_digest(path) for path in self.corpus_paths.values()},
             outputs={paths["run_path"]: file_digest(paths["run_path"])},
-            **{"made": {"python": "3"}, "seconds": {"search": 1.0}, "sizes": {"index": 5}, "counts": {}, **facts},
+            **{"made": {"python": "3"}, "seconds": {"search": 1.0}, "sizes": {"index": 5}, "counts": {}, **fields},
             system=system,
             dataset=self.dataset,
         )

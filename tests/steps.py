@@ -30,13 +30,13 @@ def _files_of(function: Callable[..., Any]) -> Iterator[str]:
 
 
 def write_recorded(
-    kind: type[Artifact], path: str | Path, data: Any, job: Job, *, inputs: Mapping[str, str], **facts: Any
+    kind: type[Artifact], path: str | Path, data: Any, job: Job, *, inputs: Mapping[str, str], **fields: Any
 ) -> None:
     """Write a file of a kind and its record; ``inputs`` by path below the results."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     write(kind, path, data)
     named = {job.results / name: digest for name, digest in inputs.items()}
-    write_record(record_of(path), job, inputs=named, outputs={path: file_digest(path)}, **facts)
+    write_record(record_of(path), job, inputs=named, outputs={path: file_digest(path)}, **fields)
 
 
 def write(kind: type[Artifact], path: str | Path, data: Any) -> None:

@@ -70,7 +70,7 @@ class Workflow:
     def submit_to(self, cluster: Mapping[str, str]) -> None:
         """Run on SLURM from now on: its environment, our executor, and a Snakemake that asks often for the state of jobs."""
         self.environment = {**cluster, "PYTHONPATH": str(EXECUTOR)}
-        self.program = (sys.executable, str(REPOSITORY / "tests/ask_often.py"))
+        self.program = (sys.executable, str(REPOSITORY / "tests/fast_polling.py"))
 
     def planned(self, *arguments: str) -> dict[str, int]:
         """The jobs that a dry run announces, by rule."""

@@ -21,9 +21,9 @@ def _figures() -> list[str]:
 
 
 def _printed() -> Mapping[str, object]:
-    from beirflow.extensions.paper.facts import facts_digests
+    from beirflow.extensions.paper.printed_values import printed_digests
 
-    return {"printed": facts_digests()}
+    return {"printed": printed_digests()}
 
 
 EXTENSION = Extension(

@@ -14,7 +14,7 @@ from beirflow.core.records import Job, read_json
 from beirflow.data.corpus_files import read_table, relevant_from
 from beirflow.evaluation.extra_judgements import PAIR, judges_of, read_extra, with_extra
 from beirflow.evaluation.measures import measure
-from beirflow.extensions.paper.facts import STUDIED, load_facts
+from beirflow.extensions.paper.printed_values import STUDIED, load_paper
 from beirflow.ranking.run_file import read_run
 
 CUTOFF = 10
@@ -122,7 +122,7 @@ def _mean(corpora: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 def _printed(row: str, system: str, systems: Sequence[str]) -> dict[str, Any]:
     """Return the printed values of the system of the paper that this one represents."""
-    facts = load_facts()
-    name = {ours: name for name, ours in facts.standing(systems).items()}.get(system)
-    printed = facts.systems[name].get("trec_covid", {}) if row == STUDIED and name else {}
+    paper = load_paper()
+    name = {ours: name for name, ours in paper.standing(systems).items()}.get(system)
+    printed = paper.systems[name].get("trec_covid", {}) if row == STUDIED and name else {}
     return {column: printed.get(key) for column, key in PRINTED.items()}

@@ -12,7 +12,7 @@ import pandas as pd
 
 from beirflow.core.csv_files import write_csv
 from beirflow.core.records import read_json
-from beirflow.extensions.paper.facts import PaperFacts, load_facts
+from beirflow.extensions.paper.printed_values import Paper, load_paper
 from beirflow.extensions.paper.registry import tables_of
 from beirflow.report.analysis.lengths import added_up, by_name, median
 
@@ -42,21 +42,21 @@ Named = Mapping[str, Mapping[str, Any]]  # by name what ``histogram`` returns
 def write_table_1(*, statistics_paths: Sequence[str], rows: Mapping[str, Sequence[str]], table_path: str) -> None:
     """Write table 1 from the statistics of every corpus; ``rows`` has the corpora of every dataset."""
     of_corpus = {record["dataset"]: record for record in map(read_json, statistics_paths)}
-    write_csv(table_1({row: [of_corpus[name] for name in names] for row, names in rows.items()}, load_facts()), table_path)
+    write_csv(table_1({row: [of_corpus[name] for name in names] for row, names in rows.items()}, load_paper()), table_path)
 
 
-def table_1(statistics: Mapping[str, Sequence[Mapping[str, Any]]], facts: PaperFacts) -> pd.DataFrame:
+def table_1(statistics: Mapping[str, Sequence[Mapping[str, Any]]], paper: Paper) -> pd.DataFrame:
     """Return table 1 from the statistics of the corpora of every dataset."""
-    names = [*facts.datasets, *(name for name in statistics if name not in facts.datasets)]
-    return pd.DataFrame([_row(name, statistics.get(name, ()), facts) for name in names], columns=list(STATISTICS))
+    names = [*paper.datasets, *(name for name in statistics if name not in paper.datasets)]
+    return pd.DataFrame([_row(name, statistics.get(name, ()), paper) for name in names], columns=list(STATISTICS))
 
 
-def _row(name: str, corpora: Sequence[Mapping[str, Any]], facts: PaperFacts) -> dict[str, Any]:
-    printed = facts.datasets.get(name, {})
+def _row(name: str, corpora: Sequence[Mapping[str, Any]], paper: Paper) -> dict[str, Any]:
+    printed = paper.datasets.get(name, {})
     row = {"dataset": name, **{key: printed.get(key) for key in ("task", "domain")}}
     row |= {f"printed_{key}": printed.get(key) for key in NUMBERS}
     if not corpora:
-        return row | {"note": facts.absence(name)}
+        return row | {"note": paper.absence(name)}
     total = {key: sum(corpus["counts"][key] for corpus in corpora) for key in corpora[0]["counts"]}
     # Irrelevant is a level even if nothing is judged so.
     levels = len({0, *(int(grade) for corpus in corpora for grade in corpus["grades"] if int(grade) >= 0)})
@@ -104,13 +104,13 @@ def bins(by_row: Mapping[str, Sequence[Named]]) -> pd.DataFrame:
 
 def medians(by_row: Mapping[str, Mapping[str, Sequence[Named]]], systems: Sequence[str]) -> pd.DataFrame:
     """Return the median of every histogram, and the printed one of systems that stand for one of the paper."""
-    facts, table_rows = load_facts(), []
-    paper_names = {ours: name for name, ours in facts.standing(systems).items()}
+    paper, table_rows = load_paper(), []
+    paper_names = {ours: name for name, ours in paper.standing(systems).items()}
     for table, rows in by_row.items():
         for row, corpora in rows.items():
             for name in dict.fromkeys(name for named in corpora for name in named):
                 histograms = [named[name] for named in corpora if name in named]
-                printed = facts.median_words.get(row, {}).get(paper_names.get(name, ""), np.nan) if table == RETRIEVED else np.nan
+                printed = paper.median_words.get(row, {}).get(paper_names.get(name, ""), np.nan) if table == RETRIEVED else np.nan
                 table_rows.append((row, name, sum(histogram["n"] for histogram in histograms), median(histograms), printed))
     return pd.DataFrame(table_rows, columns=["dataset", "of", "documents", "median", "printed"])
 

@@ -12,7 +12,7 @@ from beirflow.core.csv_files import write_csv
 from beirflow.core.records import read_json
 from beirflow.data.catalogue.choice import OF_THE_PAPER
 from beirflow.evaluation.machine_load import is_busy, load_per_core
-from beirflow.extensions.paper.facts import PaperFacts, load_facts
+from beirflow.extensions.paper.printed_values import Paper, load_paper
 
 BUSY = "busy"  # a machine on which times are no measurement
 
@@ -33,12 +33,12 @@ COLUMNS = (
 
 def tabulate_efficiency(*, latency_paths: Sequence[str], table_path: str) -> None:
     """Write the table from the records of ``measure_latency``."""
-    write_csv(efficiency([read_json(path) for path in latency_paths], load_facts()), table_path)
+    write_csv(efficiency([read_json(path) for path in latency_paths], load_paper()), table_path)
 
 
-def efficiency(latencies: Sequence[Mapping[str, Any]], facts: PaperFacts) -> pd.DataFrame:
+def efficiency(latencies: Sequence[Mapping[str, Any]], paper: Paper) -> pd.DataFrame:
     """Return the table of the quoted values and of the records of measured latency."""
-    quoted = [_quoted(facts.label(name), entry) for name, entry in facts.efficiency.items()]
+    quoted = [_quoted(paper.label(name), entry) for name, entry in paper.efficiency.items()]
     return pd.DataFrame([*quoted, *map(_measured, latencies)], columns=list(COLUMNS))
 
 

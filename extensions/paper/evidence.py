@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from beirflow.evaluation.scores import read_means
-from beirflow.extensions.paper.facts import PaperFacts
+from beirflow.extensions.paper.printed_values import Paper
 from beirflow.report.pages import listed
 
 NDCG = "NDCG@10"
@@ -69,17 +69,17 @@ class Scores:
         return Scores(values, self.measure, self.in_domain)
 
 
-def printed_scores(facts: PaperFacts) -> Scores:
+def printed_scores(paper: Paper) -> Scores:
     """Return NDCG@10 as the paper prints it, on the datasets in its order."""
-    values = {(system, name): facts.ndcg[system, name] for system in facts.systems for name in facts.datasets}
-    return Scores(values, NDCG, facts.in_domain)
+    values = {(system, name): paper.ndcg[system, name] for system in paper.systems for name in paper.datasets}
+    return Scores(values, NDCG, paper.in_domain)
 
 
-def read_scores(means_paths: Sequence[str], measure: str, facts: PaperFacts) -> Scores:
+def read_scores(means_paths: Sequence[str], measure: str, paper: Paper) -> Scores:
     """Read a measure of all systems on all datasets, where it was measured, from their ``metrics`` JSON."""
     every = [read_means(path) for path in means_paths]
     values = {(means["system"], means["dataset"]): means["measures"][measure] for means in every if measure in means["measures"]}
-    return Scores(values, measure, facts.in_domain)
+    return Scores(values, measure, paper.in_domain)
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Evidence:
     """Results of systems under the names that the paper's systems have in ``published.yaml``."""
 
     scores: Scores  # NDCG@10
-    facts: PaperFacts  # the printed values
+    paper: Paper  # the printed values
     # by dataset and system, the median words of the documents in the first ten ranks
     median_words: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     # by system and dataset, the mark of a significant difference to BM25; None where nothing was tested
@@ -112,7 +112,7 @@ class Evidence:
 
     def label(self, system: str) -> str:
         """Return the name of a system in the paper."""
-        return self.facts.label(system)
+        return self.paper.label(system)
 
     def labels(self, systems: Sequence[str]) -> str:
         """Return the names of some systems in the paper as a list in words."""
@@ -120,7 +120,7 @@ class Evidence:
 
     def dataset_labels(self, names: Sequence[str]) -> str:
         """Return the names of some datasets in the paper as a list in words."""
-        return listed([str(self.facts.datasets.get(name, {"label": name})["label"]) for name in names])
+        return listed([str(self.paper.datasets.get(name, {"label": name})["label"]) for name in names])
 
     def need(self, *systems: str) -> None:
         """Raise NotEnoughError, which names them, if some systems are not here."""
@@ -152,7 +152,7 @@ class Conclusion:
     """The conclusion of a finding."""
 
     verdict: str  # one of the verdicts
-    sentence: str  # the facts, with their numbers
+    sentence: str  # what holds, with the numbers
     numbers: Mapping[str, float] = field(default_factory=dict)  # the numbers by name
     datasets: Sequence[str] = ()  # the datasets that it is over
     coverage: str = ""  # how many of the datasets that the paper's sentence is about are here; empty if it is about none

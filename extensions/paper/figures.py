@@ -15,7 +15,7 @@ from scipy.spatial.distance import squareform
 
 from beirflow.core.csv_files import read_named_csv
 from beirflow.extensions.paper.corpus_tables import histograms_of
-from beirflow.extensions.paper.facts import PaperFacts, load_facts
+from beirflow.extensions.paper.printed_values import Paper, load_paper
 from beirflow.extensions.paper.registry import FIGURES
 from beirflow.report import figure_style
 
@@ -40,7 +40,7 @@ def draw_figures(*, folder: str, pairs: Sequence[Sequence[str]] = (), style: Map
     """
     draw: dict[str, Callable[[pd.DataFrame], Figure]] = {
         "overlap-heatmap": overlap_heatmap,
-        "overlap-graph": partial(overlap_graph, facts=load_facts()),
+        "overlap-graph": partial(overlap_graph, paper=load_paper()),
         "against-baseline": against_baseline_figure,
         "lengths-retrieved": partial(length_figure, what=figure_style.WORDS),
         "lengths-similarities": partial(similarities_figure, systems=[system for pair in pairs for system in pair]),
@@ -140,7 +140,7 @@ def clustered(matrix: np.ndarray) -> list[int]:
     return leaves_list(linkage(squareform(distance, checks=False), "average", optimal_ordering=True)).tolist()
 
 
-def overlap_graph(overlap: pd.DataFrame, facts: PaperFacts) -> Figure:
+def overlap_graph(overlap: pd.DataFrame, paper: Paper) -> Figure:
     """Draw datasets as points that attract one another by their similarity; shape and colour are the domain."""
     names, matrix = similarities(overlap)
     if len(names) <= 1:
@@ -156,7 +156,7 @@ def overlap_graph(overlap: pd.DataFrame, facts: PaperFacts) -> Figure:
     for one, other, weight in edges[: max(1, round(LINED * len(edges)))]:
         ends = np.array([places[one], places[other]]).T
         panel.plot(*ends, color="#cccccc", linewidth=3 * weight, zorder=1, solid_capstyle="round")
-    domains = {name: str(facts.datasets.get(name, {}).get("domain", OWN)) for name in names}
+    domains = {name: str(paper.datasets.get(name, {}).get("domain", OWN)) for name in names}
     for number, domain in enumerate(dict.fromkeys(domains.values())):
         points = np.array([places[name] for name in names if domains[name] == domain])
         style: dict[str, Any] = {

@@ -29,7 +29,7 @@ from beirflow.extensions.paper.evidence import (
     printed_scores,
     read_scores,
 )
-from beirflow.extensions.paper.facts import BM25, STUDIED, PaperFacts, load_facts
+from beirflow.extensions.paper.printed_values import BM25, STUDIED, Paper, load_paper
 from beirflow.extensions.paper.registry import CLAIMED_FROM
 from beirflow.report.leaderboard import significance_marks
 from beirflow.report.pages import listed
@@ -88,18 +88,18 @@ class Finding:
 
     def judge(self, evidence: Evidence) -> Conclusion:
         """Return the conclusion with its coverage, undecided where what the sentence is about is missing."""
-        facts = evidence.facts
+        paper = evidence.paper
         try:
             conclusion = self.test(evidence, self.systems, self.datasets)
         except NotEnoughError as lack:
             conclusion = lack.conclusion
-        about = self.datasets or facts.zero_shot
+        about = self.datasets or paper.zero_shot
         covered = [name for name in about if name in conclusion.datasets]
         coverage = f"{len(covered)} of {len(about)}"
         # A verdict must be possible without the datasets that are not public.
-        needed = [name for name in about if self.datasets or name not in facts.not_public]
-        lacking = [facts.label(name) for name in self.systems if name not in evidence.systems]
-        lacking += [str(facts.datasets[name]["label"]) for name in needed if name not in covered]
+        needed = [name for name in about if self.datasets or name not in paper.not_public]
+        lacking = [paper.label(name) for name in self.systems if name not in evidence.systems]
+        lacking += [str(paper.datasets[name]["label"]) for name in needed if name not in covered]
         if conclusion.verdict not in (HOLDS, FAILS) or not lacking:
             return replace(conclusion, coverage=coverage)
         sentence = f"{conclusion.sentence} For a verdict, {listed(lacking)} {is_or_are(lacking)} missing."
@@ -115,21 +115,21 @@ class Finding:
         return f" The paper says {listed(apart)}." if apart else ""
 
 
-def all_findings(facts: PaperFacts) -> list[Finding]:
+def all_findings(paper: Paper) -> list[Finding]:
     """Return the findings, in the order of the paper."""
-    return [Finding(number, TESTS[number], **finding) for number, finding in facts.findings.items()]
+    return [Finding(number, TESTS[number], **finding) for number, finding in paper.findings.items()]
 
 
 def write_claims(*, means_paths: Sequence[str], comparison_path: str, folder: str, claims_path: str) -> None:
     """Write the verdicts from metrics, significance, and the other tables of the paper in a folder."""
-    facts = load_facts()
-    scores = read_scores(means_paths, NDCG, facts)
-    names = facts.standing(scores.systems)
+    paper = load_paper()
+    scores = read_scores(means_paths, NDCG, paper)
+    names = paper.standing(scores.systems)
     ours = {system: name for name, system in names.items()}
     marks = significance_marks(read_named_csv(comparison_path), NDCG, names.get(BM25, ""))
     significant = {(ours[system], dataset): mark for (system, dataset), mark in marks.items() if system in ours}
-    here = Evidence(scores.named(names), facts, significant=significant, **_of_tables(folder, ours))
-    write_csv(claims(here, facts), claims_path)
+    here = Evidence(scores.named(names), paper, significant=significant, **_of_tables(folder, ours))
+    write_csv(claims(here, paper), claims_path)
 
 
 def _of_tables(folder: str, ours: Mapping[str, str]) -> dict[str, Any]:
@@ -175,23 +175,23 @@ def _place(measured: pd.DataFrame) -> str:
     return str(OF_PAPER["dataset"]) if of_paper else f"{documents:,} documents of {dataset}"
 
 
-def printed_evidence(facts: PaperFacts) -> Evidence:
+def printed_evidence(paper: Paper) -> Evidence:
     """Return what the paper prints."""
     return Evidence(
-        printed_scores(facts),
-        facts,
-        facts.median_words,
-        latencies=facts.efficiency,
+        printed_scores(paper),
+        paper,
+        paper.median_words,
+        latencies=paper.efficiency,
         measured_on=str(OF_PAPER["dataset"]),
-        holes={name: entry["trec_covid"] for name, entry in facts.systems.items() if "trec_covid" in entry},
+        holes={name: entry["trec_covid"] for name, entry in paper.systems.items() if "trec_covid" in entry},
     )
 
 
-def claims(here: Evidence, facts: PaperFacts) -> pd.DataFrame:
+def claims(here: Evidence, paper: Paper) -> pd.DataFrame:
     """Return the conclusions of every finding, from the results here and from the printed values."""
-    printed = printed_evidence(facts)
+    printed = printed_evidence(paper)
     rows: list[dict[str, Any]] = []
-    for finding in all_findings(facts):
+    for finding in all_findings(paper):
         for source, evidence, origin in (("here", here, "here it is"), ("printed", printed, "its table gives")):
             conclusion = finding.judge(evidence)
             rows.append(

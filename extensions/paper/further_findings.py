@@ -16,7 +16,7 @@ from beirflow.extensions.paper.evidence import (
     conclude,
     no_scores,
 )
-from beirflow.extensions.paper.facts import BM25, STUDIED
+from beirflow.extensions.paper.printed_values import BM25, STUDIED
 from beirflow.report.pages import counted, listed
 
 DENSE, SPARSE = ("dpr", "ance", "tas-b", "genq"), (BM25, "deepct", "doct5query", "sparta")
@@ -32,7 +32,7 @@ NO_PAIR = "No two systems here compare the same vectors by the cosine and by the
 
 def low_overlap(evidence: Evidence, _systems: Names, _datasets: Names) -> Conclusion:
     """Test that datasets of different domains have fewer words in common than those of one domain, in the median."""
-    domains = {name: entry["domain"] for name, entry in evidence.facts.datasets.items() if "domain" in entry}
+    domains = {name: entry["domain"] for name, entry in evidence.paper.datasets.items() if "domain" in entry}
     known = {pair: value for pair, value in evidence.overlap.items() if set(pair) <= set(domains) and value == value}
     within, across = ([value for (a, b), value in known.items() if (domains[a] == domains[b]) == same] for same in (True, False))
     if not within or not across:
@@ -184,7 +184,7 @@ def dot_product_mixed(evidence: Evidence, _systems: Names, _datasets: Names) -> 
     if not evidence.similarities:
         raise NotEnoughError(FEW_SYSTEMS, NO_PAIR)
     points = {name: 100 * row["difference"] for name, row in evidence.similarities.items()}
-    others = [name for name in points if name not in (STUDIED, *evidence.facts.in_domain)]
+    others = [name for name in points if name not in (STUDIED, *evidence.paper.in_domain)]
     if STUDIED not in points or not others:
         raise no_scores("TREC-COVID and others")
     worse = [name for name in others if points[name] < 0]

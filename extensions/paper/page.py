@@ -10,8 +10,8 @@ import pandas as pd
 from beirflow.core.csv_files import read_named_csv
 from beirflow.core.records import Job, read_json
 from beirflow.extensions.paper.corpus_tables import MEDIANS
-from beirflow.extensions.paper.facts import PaperFacts, facts_digests, load_facts
 from beirflow.extensions.paper.layout import FIGURE_PDF, FIGURE_SVG, TABLE
+from beirflow.extensions.paper.printed_values import Paper, load_paper, printed_digests
 from beirflow.extensions.paper.registry import FIGURES, SCORE_TABLES, TABLES
 from beirflow.report.pages import (
     Cell,
@@ -36,13 +36,13 @@ def write_paper(
     *, folder: str, other_paths: Sequence[str], manifest_path: str, page_path: str, record_path: str, job: Job
 ) -> None:
     """Write the page, and a record of it and of all that it shows; ``other_paths`` are further files for the record."""
-    facts = load_facts()
+    paper = load_paper()
     tables = {name: read_named_csv(_file(folder, TABLE(table=name))) for name in TABLES}
     ours = [name.removeprefix(HERE) for name in tables["table-2"].columns if name.startswith(HERE)]
     sections: list[tuple[Table, list[str]]] = [page_table("claims", tables["claims"])]
     sections += [scores_table(name, measure, tables[name]) for name, measure in SCORE_TABLES.items()]
     # Below table 2, the first with printed scores.
-    sections[1][1].extend(f"Printed scores of {facts.label(name)}: {note}." for name, note in facts.made_otherwise.items())
+    sections[1][1].extend(f"Printed scores of {paper.label(name)}: {note}." for name, note in paper.made_otherwise.items())
     sections.append(page_table("table-1", tables["table-1"], lambda row: row["note"]))
     sections.append(efficiency_table(tables["efficiency"]))
     bias = tables["bias"]
@@ -51,14 +51,14 @@ def write_paper(
     sections += [page_table("similarities", pairs)] if len(pairs := tables["similarities"]) else []
     sections.append(page_table(MEDIANS, tables[MEDIANS]))
     for table, lines in sections:
-        lines += [f"Printed values: {facts.places[table.name]}."] if table.name in facts.places else []
-    standing = facts.standing(ours)
+        lines += [f"Printed values: {paper.places[table.name]}."] if table.name in paper.places else []
+    standing = paper.standing(ours)
     values = {
         "title": "beirflow: the BEIR paper",
         "written": read_json(manifest_path)["written"].partition("T")[0],
-        "standing": [(facts.label(name), system) for name, system in standing.items()],
-        "missing": [*_missing(facts, ours, tables["table-2"]), *facts.out_of_scope],
-        "barred": [(facts.datasets[name]["label"], entry["reason"]) for name, entry in facts.not_comparable.items()],
+        "standing": [(paper.label(name), system) for name, system in standing.items()],
+        "missing": [*_missing(paper, ours, tables["table-2"]), *paper.out_of_scope],
+        "barred": [(paper.datasets[name]["label"], entry["reason"]) for name, entry in paper.not_comparable.items()],
         "sections": sections,
         "figures": [_figure(folder, name) for name in FIGURES],
         "parts": [(f"{name}.csv", table.sources) for name, table in TABLES.items()],
@@ -68,7 +68,7 @@ def write_paper(
     written = [_file(folder, TABLE(table=name)) for name in TABLES]
     written += [_file(folder, kind(figure=name)) for name in FIGURES for kind in (FIGURE_PDF, FIGURE_SVG)]
     paths = [page_path, *written, *other_paths]
-    printed = facts_digests()
+    printed = printed_digests()
     record_files_for_reading(paths=paths, manifest_path=manifest_path, record_path=record_path, job=job, printed=printed)
 
 
@@ -121,13 +121,13 @@ def _file(folder: str, path: str) -> str:
     return str(Path(folder, Path(path).name))
 
 
-def _missing(facts: PaperFacts, ours: Sequence[str], table: pd.DataFrame) -> list[str]:
+def _missing(paper: Paper, ours: Sequence[str], table: pd.DataFrame) -> list[str]:
     """Return sentences on the systems and datasets of the paper that are not here."""
-    systems = [facts.label(name) for name in facts.systems if name not in facts.standing(ours)]
+    systems = [paper.label(name) for name in paper.systems if name not in paper.standing(ours)]
     ours_of = table.set_index("dataset").filter(regex=f"^{HERE}").notna().any(axis=1)
-    absent = {name: str(entry["label"]) for name, entry in facts.datasets.items() if not ours_of.get(name)}
-    datasets = [label for name, label in absent.items() if name not in facts.not_public]
-    private = [label for name, label in absent.items() if name in facts.not_public]
+    absent = {name: str(entry["label"]) for name, entry in paper.datasets.items() if not ours_of.get(name)}
+    datasets = [label for name, label in absent.items() if name not in paper.not_public]
+    private = [label for name, label in absent.items() if name in paper.not_public]
     kinds = {
         "Systems of the paper that are not here": systems,
         "Datasets of the paper that are not here": datasets,

@@ -20,7 +20,7 @@ from beirflow.extensions.paper.evidence import (
     is_or_are,
     no_scores,
 )
-from beirflow.extensions.paper.facts import BM25
+from beirflow.extensions.paper.printed_values import BM25
 from beirflow.report.leaderboard import HIGHER, LOWER
 from beirflow.report.pages import counted, listed
 
@@ -73,7 +73,7 @@ def bm25_in_domain(evidence: Evidence, _systems: Names, datasets: Names) -> Conc
 def _leads(evidence: Evidence) -> dict[str, float]:
     """Return by system that was trained on MS MARCO its points above BM25 there."""
     evidence.need(BM25)
-    values, trained = evidence.scores.values, evidence.facts.in_domain[0]
+    values, trained = evidence.scores.values, evidence.paper.in_domain[0]
     if (BM25, trained) not in values:
         raise no_scores(evidence.dataset_labels([trained]))
     others = [name for name in evidence.systems if name not in (BM25, *TRAINED_ELSEWHERE) and (name, trained) in values]
@@ -180,7 +180,7 @@ def below_ance(evidence: Evidence, systems: Names, datasets: Names) -> Conclusio
 def adaptation(evidence: Evidence, systems: Names, datasets: Names) -> Conclusion:
     """Test that GenQ is above TAS-B on most datasets of special domains, and below it on most of Wikipedia."""
     evidence.need(*systems)
-    scores, every = evidence.scores, evidence.facts.datasets
+    scores, every = evidence.scores, evidence.paper.datasets
     special, general = (
         evidence.shared(*systems, among=[name for name in datasets if every[name]["domain"] in domains])
         for domains in (SPECIAL, GENERAL)

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from forger import Forger
-from made_once import results_made_once
 from results_maker import Made, make_results
 from results_of_families import families_config
+from shared_folders import shared_results
 
 
 @pytest.fixture
@@ -18,9 +18,7 @@ def elsewhere(forger: Forger) -> Forger:
 
 @pytest.fixture(scope="session")
 def original_of_families(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    return results_made_once(
-        tmp_path_factory, "families", lambda folder: make_results(folder / "results", families_config(folder))
-    )
+    return shared_results(tmp_path_factory, "families", lambda folder: make_results(folder / "results", families_config(folder)))
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, Check
-from beirflow.audit.configured import stated_experiment
+from beirflow.audit.configured import configured_experiment
 from beirflow.audit.sample import check_samples
 from beirflow.config.load import load_experiment
 from beirflow.core.records import read_json
@@ -72,7 +72,7 @@ def sampled(forger: Forger, sample: int, only: str = "") -> list[Check]:
         chain.follow()
         if only:
             chain.claims = {path: by for path, by in chain.claims.items() if not path.startswith("runs/") or f"/{only}/" in path}
-        return list(check_samples(chain, stated_experiment(chain, forger.experiment), sample, 1))
+        return list(check_samples(chain, configured_experiment(chain, forger.experiment), sample, 1))
 
 
 def systems_of(checks: list[Check]) -> set[str]:

@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from made_once import made_once
+from shared_folders import shared_folder
 from workflow_runs import REPORTED, REPOSITORY, Workflow
 
 
 @pytest.fixture(scope="session")
 def reported_once(tmp_path_factory: pytest.TempPathFactory, lexical_once: Workflow) -> Workflow:
     """The finished run of BM25 with a report, whose figures take seconds; not to be changed."""
-    folder = made_once(tmp_path_factory, "reported", lambda folder: lexical_once.copied(folder / "work").run(*REPORTED)) / "work"
+    folder = (
+        shared_folder(tmp_path_factory, "reported", lambda folder: lexical_once.copied(folder / "work").run(*REPORTED)) / "work"
+    )
     return Workflow(folder, deepcopy(lexical_once.config))
 
 

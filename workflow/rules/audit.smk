@@ -5,14 +5,14 @@ What an audit and a gate write is not declared, so that it survives a failure.
 
 import os
 
-from beirflow.audit.place import audit_place
+from beirflow.audit.folders import audit_folders
 
 # Arrow's allocator commits a gigabyte at once otherwise, which the limit of memory of an audit counts as taken.
 os.environ.setdefault("MIMALLOC_ARENA_EAGER_COMMIT", "0")
 
 
 audit_options = experiment.options("audit")
-audit_at = audit_place(
+audit_at = audit_folders(
     this_run.path(layout.RESULTS),
     audit_options.get("folder"),
     audit_options.get("output"),

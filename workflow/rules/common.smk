@@ -20,12 +20,12 @@ from beirflow.run.rule_job import Commands
 from beirflow.run.undocumented import WorkflowRun
 
 this_run = WorkflowRun(workflow)
-# An audit states the experiment of the audited results; run/undocumented.py.
-stated = globals().get("stated_experiment")
-search_for_classes(() if stated else this_run.trusted_folders)
+# An audit presets the experiment of the audited results; run/undocumented.py.
+preset = globals().get("preset_experiment")
+search_for_classes(() if preset else this_run.trusted_folders)
 try:
     input_path(str(WORKFLOW.parent))
-    experiment = stated or load_experiment(config, **this_run.origin)
+    experiment = preset or load_experiment(config, **this_run.origin)
 except BeirflowError as error:
     sys.exit(str(error))  # Snakemake would add lines of this file
 
@@ -96,24 +96,24 @@ def of_dataset(question):
     return lambda wildcards: question(wildcards.dataset)
 
 
-def asked(question):
+def from_task(question):
     """An input function or a parameter: what is asked of the experiment for a job."""
     return lambda wildcards: question(Task(experiment, dict(wildcards.items())))
 
 
 def files_of(pattern):
     """An input function: the files of a pattern, of all chunks, blocks and expansions unless the job is about one."""
-    return asked(lambda task: task.all_files(pattern))
+    return from_task(lambda task: task.all_files(pattern))
 
 
-model_record = asked(lambda task: task.files(layout.MODEL))
+model_record = from_task(lambda task: task.files(layout.MODEL))
 
 
 def read_by(stage):
     """The inputs of a stage; those of no pattern may be files of this machine."""
 
     def files(question):
-        return lambda wildcards: [*map(on_this_machine, asked(question)(wildcards))]
+        return lambda wildcards: [*map(on_this_machine, from_task(question)(wildcards))]
 
     return {
         name: at(each) if isinstance(each, str) else files(each)
@@ -136,7 +136,7 @@ def threads_of(stage):
     """The threads of a job: those of jobs that compute on a GPU, a number, or what the experiment says."""
     if stage.gpu or stage.threads is None:
         return gpu_threads
-    return asked(stage.threads) if callable(stage.threads) else stage.threads
+    return from_task(stage.threads) if callable(stage.threads) else stage.threads
 
 
 def constraints_of(stage, family):

@@ -43,8 +43,8 @@ rule match_texts:
     input:
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
-        other=asked(lambda task: task.files_with_shared_texts(layout.DOCUMENTS)),
-        other_corpus=asked(lambda task: task.files_with_shared_texts(layout.CORPUS)),
+        other=from_task(lambda task: task.files_with_shared_texts(layout.DOCUMENTS)),
+        other_corpus=from_task(lambda task: task.files_with_shared_texts(layout.CORPUS)),
     output:
         at(layout.SHARED),
     log:

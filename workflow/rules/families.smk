@@ -27,7 +27,7 @@ for family in experiment.families.values():
                 **({"gpu": gpu_places} if stage.gpu else {}),
             params:
                 **job(stage.rule, stage.function, **stage.makers),
-                **{name: asked(question) for name, question in stage.params.items()},
+                **{name: from_task(question) for name, question in stage.params.items()},
             message:
                 stage.message
             shell:

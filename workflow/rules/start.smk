@@ -4,7 +4,7 @@ import signal
 from pathlib import Path
 
 import snakemake_logger_plugin_beirflow
-from beirflow.audit.place import check_audit_place
+from beirflow.audit.folders import check_audit_folders
 from beirflow.config.config_files import NO_CORE
 from beirflow.config.checks import check_installed, check_planned, check_rule_names
 from beirflow.config.hours import job_work
@@ -34,7 +34,7 @@ from beirflow.ranking.run_settings import check_run_settings
 
 name_the_user()
 end_jobs_with_this_process()
-if not stated:
+if not preset:
     keep_folders_off_the_path()
 logs = Path(this_run.path(at(layout.LOG))).parent
 terminal = None
@@ -120,7 +120,7 @@ onstart:
             own = this_run.path(layout.RESULTS)
             of_audit = experiment.options("audit")
             others, output = of_audit.get("folder"), of_audit.get("output")
-            check_audit_place(own, others, output, moved=this_run.is_moved)
+            check_audit_folders(own, others, output, moved=this_run.is_moved)
         for job in jobs.values():
             if in_bucket and job.computes and not job.writes:
                 raise BeirflowError(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from beirflow.audit.checks import Check
-from beirflow.audit.configured import stated_experiment
+from beirflow.audit.configured import configured_experiment
 from beirflow.audit.replay import check_replay
 from beirflow.core import layout
 from beirflow.core.errors import DataError
@@ -58,7 +58,7 @@ def exported(original_exports: Made, tmp_path: Path) -> Forger:
 
 def checks_of(exported: Forger) -> list[Check]:
     chain = exported.followed()
-    return list(check_replay(chain, stated_experiment(chain, exported.experiment)))
+    return list(check_replay(chain, configured_experiment(chain, exported.experiment)))
 
 
 def passed(checks: list[Check]) -> set[str]:

@@ -28,9 +28,9 @@ from beirflow.extensions.exchange.open_run import header_of, write_open_run
 from beirflow.extensions.exchange.predictions import write_predictions
 from beirflow.ranking.run_file import write_trec
 from beirflow.ranking.run_rows import HEADER_END
-from made_once import results_made_once
 from results_maker import Made, make_results, run_rules, with_systems
 from results_of_families import families_config
+from shared_folders import shared_results
 
 CUTOFFS = (1, 10, 20)
 OF_FAMILIES = ("words", "expanded", "masked", "tokens", "theirs", "fused", "crossed")
@@ -127,7 +127,7 @@ def folders(results_once: Made, tmp_path_factory: pytest.TempPathFactory) -> dic
         theirs.write_text("".join(line for line in theirs.read_text().splitlines(True) if not line.startswith(NO_LINE)))
         return make_results(folder / "results", config)
 
-    results = results_made_once(tmp_path_factory, "families-for-open-runs", make).results
+    results = shared_results(tmp_path_factory, "families-for-open-runs", make).results
     approximate = Path(shutil.copytree(results_once.results, tmp_path_factory.mktemp("flat") / "approximate"))
     config = with_systems(results_once.config, {"flat": IVF_FLAT}, systems=["flat"], datasets=["small"])
     run_rules(approximate, load_experiment(config), [SUMMARY])

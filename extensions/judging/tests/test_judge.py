@@ -27,7 +27,7 @@ from beirflow.extensions.judging.page import write_judge_page
 from beirflow.extensions.judging.pool import pool_unjudged
 from beirflow.extensions.judging.relatives import family_words
 from beirflow.models import json_server
-from by_name import call
+from call_with_fields import call
 from http_servers import Server, posted, send
 from results_writer import write_metrics, write_run
 from run_results import RunResults

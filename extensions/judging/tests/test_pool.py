@@ -10,7 +10,7 @@ from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.records import read_json
 from beirflow.extensions.judging.pool import pool_unjudged
-from by_name import call
+from call_with_fields import call
 from results_writer import write_metrics, write_run
 from run_results import RunResults
 

@@ -10,7 +10,7 @@ import regex
 
 from beirflow.core.errors import DataError
 from beirflow.extensions.near_duplicates.near_duplicates import find_near_duplicates, grams_of, near_duplicates
-from by_name import call
+from call_with_fields import call
 from results_writer import write_metrics
 from run_results import RunResults
 

@@ -3,7 +3,7 @@
 from beirflow.config import reading
 from beirflow.config.asked import corpus_of
 from beirflow.extensions.paper import layout as paper_files
-from beirflow.extensions.paper.facts import PRINTED
+from beirflow.extensions.paper.printed_values import PRINTED
 from beirflow.extensions.paper import registry as of_paper
 from beirflow.extensions.paper.similarities import similarity_pairs
 

@@ -19,10 +19,10 @@ from beirflow.extensions.paper.corpus_tables import (
     write_length_tables,
     write_table_1,
 )
-from beirflow.extensions.paper.facts import load_facts
+from beirflow.extensions.paper.printed_values import load_paper
 from beirflow.report.analysis.lengths import histogram
 
-FACTS = load_facts()
+PAPER = load_paper()
 COUNTS = {
     "documents": 5183,
     "titles": 5183,
@@ -39,20 +39,20 @@ def corpus(grades: tuple[int, ...] = (1,), **counts: int) -> dict[str, Any]:
 
 
 def test_a_corpus_stands_beside_what_is_printed_of_it() -> None:
-    row = table_1({"scifact": [corpus()]}, FACTS).set_index("dataset").loc["scifact"]
+    row = table_1({"scifact": [corpus()]}, PAPER).set_index("dataset").loc["scifact"]
     assert (row["task"], row["domain"], row["relevancy"], row["titles"]) == ("Fact Checking", "Scientific", "binary", 1)
     assert row["without_text"] == 7
     tolerances = {"queries": 0, "documents": 0, "relevant_per_query": 0.05, "query_words": 0.2, "document_words": 1.1}
     for name, tolerance in tolerances.items():
         assert row[name] == pytest.approx(row[f"printed_{name}"], abs=tolerance)
     # Forums count together, and levels include the irrelevant.
-    row = table_1({"own": [corpus((1, 2)), corpus((-1, 0, 2), titles=0)]}, FACTS).set_index("dataset").loc["own"]
+    row = table_1({"own": [corpus((1, 2)), corpus((-1, 0, 2), titles=0)]}, PAPER).set_index("dataset").loc["own"]
     assert (row["documents"], row["titles"], row["relevancy"]) == (2 * 5183, 0.5, "3 levels")
     assert np.isnan(row["printed_documents"])
 
 
 def test_what_is_not_here_is_empty_and_named(tmp_path: Path) -> None:
-    table = table_1({}, FACTS).set_index("dataset")
+    table = table_1({}, PAPER).set_index("dataset")
     assert table.loc["nq", "note"] == "not evaluated here"
     private = ["not public, so it needs a copy of one's own", "Bio-Medical", 14914602]
     assert table.loc["bioasq", ["note", "domain", "printed_documents"]].tolist() == private

@@ -8,7 +8,7 @@ import pandas as pd
 
 from beirflow.extensions.paper import figures
 from beirflow.extensions.paper.evidence import Scores
-from beirflow.extensions.paper.facts import load_facts
+from beirflow.extensions.paper.printed_values import load_paper
 from beirflow.extensions.paper.registry import FIGURES
 from beirflow.extensions.paper.score_tables import against_baseline
 from beirflow.report.figure_style import house_style, save
@@ -22,7 +22,7 @@ LENGTHS = pd.DataFrame(
 
 def tables(folder: Path, lengths: pd.DataFrame) -> None:
     ours = Scores({("base", "nq"): 0.3, ("x", "nq"): 0.4})
-    against_baseline(ours, {}, "base", load_facts()).to_csv(folder / "against-baseline.csv", index=False)
+    against_baseline(ours, {}, "base", load_paper()).to_csv(folder / "against-baseline.csv", index=False)
     overlap = pd.DataFrame([("nq", "scifact", 0.25)], columns=["dataset_a", "dataset_b", "similarity"])
     overlap.to_csv(folder / "overlap.csv", index=False)
     for name in ("lengths-retrieved", "lengths-judged"):
@@ -40,7 +40,7 @@ def test_every_figure_is_drawn_as_pdf_and_svg_with_the_same_bytes(tmp_path: Path
     assert written == {f"{name}.{kind}" for name in FIGURES for kind in ("pdf", "svg")}
     assert {"x", "BM25+CE", "16"} <= words(tmp_path / "against-baseline.svg")
     with house_style():
-        graph = figures.overlap_graph(pd.read_csv(tmp_path / "overlap.csv"), load_facts())
+        graph = figures.overlap_graph(pd.read_csv(tmp_path / "overlap.csv"), load_paper())
         save(graph, str(tmp_path), "again")
     for kind in ("pdf", "svg"):
         assert (tmp_path / f"again.{kind}").read_bytes() == (tmp_path / f"overlap-graph.{kind}").read_bytes()
@@ -54,13 +54,13 @@ def test_what_is_missing_is_said_in_words() -> None:
             figures.length_figure(LENGTHS[:0], "words"),
             figures.against_baseline_figure(none),
         ]
-        alone = [figures.overlap_heatmap(OVERLAP[:0]), figures.overlap_graph(OVERLAP[:0], load_facts())]
+        alone = [figures.overlap_heatmap(OVERLAP[:0]), figures.overlap_graph(OVERLAP[:0], load_paper())]
     assert all(figure.axes == [] for figure in missing + alone)
     assert all("There is no" in figure.texts[0].get_text() for figure in missing)
 
 
 def test_bars_are_as_long_as_the_counts_and_lengths_of_a_kind_are_a_violin() -> None:
-    table = against_baseline(Scores({}), {}, "bm25", load_facts())
+    table = against_baseline(Scores({}), {}, "bm25", load_paper())
     with house_style():
         (panel,) = figures.against_baseline_figure(table).axes
     widths = {(round(bar.get_y() + bar.get_height() / 2), bar.get_width()) for bar in panel.patches if bar.get_width()}
@@ -100,7 +100,7 @@ def test_the_heat_map_has_a_number_for_every_pair() -> None:
 
 def test_like_datasets_are_near_in_the_graph_and_domains_have_shapes() -> None:
     with house_style():
-        figure = figures.overlap_graph(OVERLAP, load_facts())
+        figure = figures.overlap_graph(OVERLAP, load_paper())
     places = {text.get_text(): np.array(text.xy) for text in figure.axes[0].texts}
     assert set(places) == set(NAMES)
     assert np.linalg.norm(places["nq"] - places["hotpotqa"]) < np.linalg.norm(places["nq"] - places["scifact"])

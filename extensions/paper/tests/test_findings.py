@@ -12,16 +12,16 @@ from scipy import stats
 
 from beirflow.core.csv_files import read_named_csv
 from beirflow.extensions.paper.evidence import FAILS, FEW_DATASETS, FEW_SYSTEMS, HOLDS, UNDECIDED, Conclusion, Evidence, Scores
-from beirflow.extensions.paper.facts import BM25, load_facts
 from beirflow.extensions.paper.findings import TESTS, all_findings, claims, printed_evidence, write_claims
+from beirflow.extensions.paper.printed_values import BM25, load_paper
 from beirflow.report.leaderboard import HIGHER, LOWER
 from results_writer import write_metrics
 
-FACTS = load_facts()
+PAPER = load_paper()
 PRINTED = replace(
-    printed_evidence(FACTS),
+    printed_evidence(PAPER),
     overlap={("fever", "climate-fever"): 0.6, ("nq", "hotpotqa"): 0.4}
-    | {(name, "scifact"): 0.2 for name in FACTS.zero_shot if name != "scifact"},
+    | {(name, "scifact"): 0.2 for name in PAPER.zero_shot if name != "scifact"},
     grades={
         "trec-covid": {1: 100, 2: 150},
         "nfcorpus": {1: 10, 2: 9},
@@ -31,12 +31,12 @@ PRINTED = replace(
     without_text={"trec-covid": (41_800, 171_332)},
     similarities={
         name: {"difference": 0.153 if name == "trec-covid" else -0.01, "cosine_words": 20, "dot_words": 90}
-        for name in FACTS.zero_shot
+        for name in PAPER.zero_shot
     },
 )
 """Printed scores of the paper, and statements of its figures and text that no table has."""
 
-BY_NUMBER = {finding.number: finding for finding in all_findings(FACTS)}
+BY_NUMBER = {finding.number: finding for finding in all_findings(PAPER)}
 
 
 def conclusion_of(number: str, evidence: Evidence) -> Conclusion:
@@ -58,7 +58,7 @@ def only(evidence: Evidence, systems: list[str] | None = None, datasets: list[st
 
 
 def raised(system: str, by: float, datasets: list[str] | None = None) -> Evidence:
-    names = FACTS.zero_shot if datasets is None else datasets
+    names = PAPER.zero_shot if datasets is None else datasets
     return changed(PRINTED, {(system, name): PRINTED.scores.values[system, name] + by for name in names})
 
 
@@ -99,7 +99,7 @@ OPPOSITES = {
     "appendix D, lengths": replace(
         PRINTED, similarities={**PRINTED.similarities, "nq": {"difference": 0, "cosine_words": 9, "dot_words": 9}}
     ),
-    "appendix D, scores": replace(PRINTED, similarities={name: {"difference": 0.153} for name in FACTS.zero_shot}),
+    "appendix D, scores": replace(PRINTED, similarities={name: {"difference": 0.153} for name in PAPER.zero_shot}),
     "appendix D": replace(PRINTED, without_text={"trec-covid": (10_000, 171_332)}),
 }
 
@@ -116,7 +116,7 @@ OF_NO_SCORES = ("section 3", "section 5", "section 6", "figure", "appendix")
 
 @pytest.mark.parametrize("number", list(BY_NUMBER))
 def test_without_systems_or_datasets_nothing_is_said(number: str) -> None:
-    nothing = Evidence(Scores({(BM25, "nq"): 0.3, (BM25, "msmarco"): 0.2}, in_domain=["msmarco"]), FACTS)
+    nothing = Evidence(Scores({(BM25, "nq"): 0.3, (BM25, "msmarco"): 0.2}, in_domain=["msmarco"]), PAPER)
     found = BY_NUMBER[number].judge(nothing)
     assert found.verdict in (FEW_SYSTEMS, FEW_DATASETS)
     assert (found.numbers, found.sentence[-1]) == ({}, ".")
@@ -152,11 +152,11 @@ def test_a_lead_of_7_points_is_lost_if_the_interval_over_other_datasets_excludes
     assert BY_NUMBER["1a"].judge(PRINTED).numbers == {"lost": 7, "kept": 0, "systems": 8}
     ahead = only(PRINTED, systems=[BM25, "bm25+ce", "ance"])
     values = PRINTED.scores.values
-    points = np.array([100 * (values["bm25+ce", name] - values[BM25, name]) for name in FACTS.zero_shot])
+    points = np.array([100 * (values["bm25+ce", name] - values[BM25, name]) for name in PAPER.zero_shot])
     assert points.mean() + stats.t.ppf(0.975, 17) * points.std(ddof=1) / 18**0.5 > 6.5  # not excluded
     assert (BY_NUMBER["1a"].judge(ahead).verdict, BY_NUMBER["1a"].judge(ahead).numbers["lost"]) == (UNDECIDED, 1)
     # Without a lead in domain none can be lost.
-    judged = BY_NUMBER["1a"].judge(changed(PRINTED, {(system, "msmarco"): 0.25 for system in FACTS.systems}))
+    judged = BY_NUMBER["1a"].judge(changed(PRINTED, {(system, "msmarco"): 0.25 for system in PAPER.systems}))
     assert (judged.verdict, judged.sentence) == (FEW_SYSTEMS, "No system that is here leads BM25 by 7 points on MS MARCO.")
 
 
@@ -173,7 +173,7 @@ def test_a_count_is_over_what_the_systems_share() -> None:
     assert (found.verdict, found.datasets) == (HOLDS, ["a", "b", "c"])
 
 
-PUBLIC = [name for name in FACTS.zero_shot if name not in FACTS.not_public]
+PUBLIC = [name for name in PAPER.zero_shot if name not in PAPER.not_public]
 MARKS = {("bm25+ce", "nq"): HIGHER, ("bm25+ce", "arguana"): LOWER, ("bm25+ce", "scifact"): HIGHER}
 
 
@@ -197,7 +197,7 @@ def test_a_verdict_says_over_what_it_is_and_what_is_missing(
 
 def test_means_have_the_interval_of_their_difference_to_the_next_one() -> None:
     sentence = BY_NUMBER["5"].judge(PRINTED).sentence
-    points = [100 * (PRINTED.scores.values["tas-b", name] - PRINTED.scores.values["genq", name]) for name in FACTS.zero_shot]
+    points = [100 * (PRINTED.scores.values["tas-b", name] - PRINTED.scores.values["genq", name]) for name in PAPER.zero_shot]
     low, high = stats.t.interval(0.95, 17, np.mean(points), stats.sem(points))
     assert low < 0 < high  # the paper's sentence holds, and 18 datasets do not tell these two apart
     assert f" points to GenQ, 95 % interval {low:+.1f} to {high:+.1f})." in sentence
@@ -240,8 +240,8 @@ def test_systems_are_seen_under_the_names_that_they_stand_for() -> None:
 
 
 def test_every_finding_of_the_catalogue_has_a_test_and_a_verdict_here_and_on_the_printed_values() -> None:
-    assert list(TESTS) == list(FACTS.findings)
-    table = claims(printed_evidence(FACTS), FACTS)
+    assert list(TESTS) == list(PAPER.findings)
+    table = claims(printed_evidence(PAPER), PAPER)
     assert list(table["finding"]) == [number for number in BY_NUMBER for _ in range(2)]
     verdicts = table.pivot_table(index="finding", columns="source", values="verdict", aggfunc="first")
     assert (verdicts["here"] == verdicts["printed"]).all()

@@ -13,15 +13,15 @@ from beirflow.extensions.paper.bias import COLUMNS as BIAS_COLUMNS
 from beirflow.extensions.paper.corpus_tables import JUDGED, MEDIANS, RETRIEVED, bins, medians, table_1
 from beirflow.extensions.paper.efficiency import COLUMNS, QUOTED, efficiency, tabulate_efficiency
 from beirflow.extensions.paper.evidence import Evidence, Scores
-from beirflow.extensions.paper.facts import load_facts
 from beirflow.extensions.paper.findings import claims
 from beirflow.extensions.paper.page import efficiency_table, write_paper
+from beirflow.extensions.paper.printed_values import load_paper
 from beirflow.extensions.paper.registry import FIGURES, SCORE_TABLES, TABLES
 from beirflow.extensions.paper.score_tables import SIMILARITIES, against_baseline, table_2
 from beirflow.report.analysis.lengths import histogram
 from latencies import latency, write_latency
 
-FACTS = load_facts()
+PAPER = load_paper()
 HOSTILE = "<script>alert(1)</script>"
 MANIFEST = {"written": "2026-01-02T03:04:05+00:00"}
 
@@ -31,16 +31,16 @@ def write(folder: Path, systems: tuple[str, ...] = ("bm25", "tas-b", HOSTILE)) -
     paper = folder / "paper"
     paper.mkdir()
     values = {(system, name): 0.1 * i for i, system in enumerate(systems, 1) for name in ("scifact", "webis-touche2020", "own")}
-    ours = Scores(values, "NDCG@10", FACTS.in_domain)
+    ours = Scores(values, "NDCG@10", PAPER.in_domain)
     lengths = {
         row: [{"all documents": histogram(np.arange(9)), **dict.fromkeys(systems, histogram(np.arange(3)))}]
         for row in ("scifact", "own")
     }
-    tables = {name: table_2(Scores(values, measure, FACTS.in_domain), FACTS) for name, measure in SCORE_TABLES.items()}
+    tables = {name: table_2(Scores(values, measure, PAPER.in_domain), PAPER) for name, measure in SCORE_TABLES.items()}
     tables |= {
-        "table-1": table_1({}, FACTS),
-        "claims": claims(Evidence(ours.named(FACTS.standing(ours.systems)), FACTS), FACTS),
-        "against-baseline": against_baseline(ours, {}, systems[0], FACTS),
+        "table-1": table_1({}, PAPER),
+        "claims": claims(Evidence(ours.named(PAPER.standing(ours.systems)), PAPER), PAPER),
+        "against-baseline": against_baseline(ours, {}, systems[0], PAPER),
         "overlap": pd.DataFrame([("scifact", "own", 0.5)], columns=["dataset_a", "dataset_b", "similarity"]),
         RETRIEVED: bins(lengths),
         JUDGED: bins({}),
@@ -49,7 +49,7 @@ def write(folder: Path, systems: tuple[str, ...] = ("bm25", "tas-b", HOSTILE)) -
             [{"dataset": "scifact", "system": "bm25", "pooled": True, "hole": 0.25}], columns=list(BIAS_COLUMNS)
         ),
         "similarities": pd.DataFrame([("own", "bm25", "tas-b", 0.1, 0.2, 0.1, None, 1, 1)], columns=list(SIMILARITIES)),
-        "efficiency": efficiency([read_json(write_latency(folder, name, "scifact")) for name in systems[:2]], FACTS),
+        "efficiency": efficiency([read_json(write_latency(folder, name, "scifact")) for name in systems[:2]], PAPER),
     }
     for name, table in tables.items():
         table.to_csv(paper / f"{name}.csv", index=False)
@@ -117,7 +117,7 @@ def table(tmp_path: Path) -> pd.DataFrame:
 
 def test_systems_of_the_paper_are_quoted_and_ours_have_medians_and_percentiles(table: pd.DataFrame) -> None:
     quoted = table[table["source"] == QUOTED]
-    assert set(quoted.index) == {FACTS.label(name) for name in FACTS.systems}
+    assert set(quoted.index) == {PAPER.label(name) for name in PAPER.systems}
     assert set(quoted["documents"]) == {1_000_000}
     assert quoted.loc["BM25+CE", ["gpu_ms", "cpu_ms", "index_bytes"]].tolist() == [450, 6100, 400_000_000]
     assert quoted.loc["BM25", ["gpu_ms", "gpu_p95_ms", "threads"]].isna().all()
@@ -138,10 +138,10 @@ def test_systems_of_the_paper_are_quoted_and_ours_have_medians_and_percentiles(t
 
 
 def test_the_page_has_every_row_and_where_ours_were_measured(tmp_path: Path) -> None:
-    table = efficiency([read_json(write_latency(tmp_path, "<b>", "scifact"))], FACTS)
+    table = efficiency([read_json(write_latency(tmp_path, "<b>", "scifact"))], PAPER)
     shown, notes = efficiency_table(table)
     assert tuple(table.columns) == COLUMNS
     assert [row[0].text for row in shown.rows][-1] == "<b>"
-    assert len(shown.rows) == len(FACTS.systems) + 1
+    assert len(shown.rows) == len(PAPER.systems) + 1
     assert notes == ["a: 2 threads of a processor; GPU: there is none here"]
     assert [cell.text for cell in shown.rows[-1]][-5:] == ["10.0", "5", "0.6", "", "0.0015"]

@@ -8,7 +8,7 @@ import pytest
 
 from beirflow.core.csv_files import read_named_csv
 from beirflow.extensions.paper.evidence import NDCG, Scores, printed_scores
-from beirflow.extensions.paper.facts import BM25, load_facts
+from beirflow.extensions.paper.printed_values import BM25, load_paper
 from beirflow.extensions.paper.registry import SCORE_TABLES
 from beirflow.extensions.paper.score_tables import (
     against_baseline,
@@ -20,8 +20,8 @@ from beirflow.extensions.paper.score_tables import (
 from beirflow.report.leaderboard import HIGHER, LOWER
 from results_writer import write_comparison, write_metrics
 
-FACTS = load_facts()
-PRINTED = printed_scores(FACTS)
+PAPER = load_paper()
+PRINTED = printed_scores(PAPER)
 AVERAGE = "difference to BM25, mean of 18 (the paper)"
 
 
@@ -37,10 +37,10 @@ def test_the_printed_values_give_the_printed_counts_but_of_doct5query() -> None:
 
 
 def test_the_printed_averages_follow_from_the_printed_values_neither_as_ratio_of_means_nor_as_mean_of_ratios() -> None:
-    said = {name: entry["average_difference"] for name, entry in FACTS.systems.items() if "average_difference" in entry}
-    of_means = {name: PRINTED.difference(name, BM25, FACTS.zero_shot) for name in said}
+    said = {name: entry["average_difference"] for name, entry in PAPER.systems.items() if "average_difference" in entry}
+    of_means = {name: PRINTED.difference(name, BM25, PAPER.zero_shot) for name in said}
     ratios = {
-        name: np.mean([PRINTED.values[name, each] / PRINTED.values[BM25, each] - 1 for each in FACTS.zero_shot]) for name in said
+        name: np.mean([PRINTED.values[name, each] / PRINTED.values[BM25, each] - 1 for each in PAPER.zero_shot]) for name in said
     }
     off_means, off_ratios = (np.array([abs(found[name] - said[name]) for name in said]) for found in (of_means, ratios))
     assert off_means.max() == pytest.approx(0.037, abs=0.001)
@@ -50,13 +50,13 @@ def test_the_printed_averages_follow_from_the_printed_values_neither_as_ratio_of
     assert all(np.sign(of_means[name]) == np.sign(said[name]) for name in said)
     assert ratios["tas-b"] > 0 > said["tas-b"]
     assert sorted(said, key=lambda name: said[name])[-3:] == ["doct5query", "colbert", "bm25+ce"]
-    assert "does not follow" in row(table_2(PRINTED, FACTS), "difference to BM25, as printed")["note"]
+    assert "does not follow" in row(table_2(PRINTED, PAPER), "difference to BM25, as printed")["note"]
 
 
 def test_the_paper_as_results_of_ours_is_the_paper() -> None:
-    table = table_2(PRINTED, FACTS)
-    for name in FACTS.systems:
-        printed = table[f"printed {FACTS.label(name)}"].iloc[:-1]
+    table = table_2(PRINTED, PAPER)
+    for name in PAPER.systems:
+        printed = table[f"printed {PAPER.label(name)}"].iloc[:-1]
         assert np.array_equal(printed, table[f"here {name}"].iloc[:-1])
     assert row(table, "quora")["best_printed"] == "ColBERT"
     assert row(table, "arguana")["best_here"] == "genq"
@@ -66,8 +66,8 @@ def test_the_paper_as_results_of_ours_is_the_paper() -> None:
 def test_averages_are_over_the_same_datasets_in_every_cell_and_name_them() -> None:
     names = ("nq", "scifact", "own", "msmarco")
     values = {(system, name): 0.1 * i for i, system in enumerate(("bm25", "mine"), 1) for name in names}
-    table = table_2(Scores(values, NDCG, FACTS.in_domain), FACTS)
-    assert list(table["dataset"][:20]) == [*FACTS.datasets, "own"]
+    table = table_2(Scores(values, NDCG, PAPER.in_domain), PAPER)
+    assert list(table["dataset"][:20]) == [*PAPER.datasets, "own"]
     shared = row(table, "difference to BM25, mean of 2 (those of the paper that are here: nq, scifact)")
     assert shared["here mine"] == pytest.approx(1.0)
     assert shared["printed TAS-B"] == pytest.approx((0.463 + 0.643) / (0.329 + 0.665) - 1)
@@ -78,7 +78,7 @@ def test_averages_are_over_the_same_datasets_in_every_cell_and_name_them() -> No
 
 
 def test_what_is_missing_is_empty_and_named_as_is_what_may_not_be_compared() -> None:
-    table = table_2(Scores({("mine", "scifact"): 0.5}, NDCG, FACTS.in_domain), FACTS)
+    table = table_2(Scores({("mine", "scifact"): 0.5}, NDCG, PAPER.in_domain), PAPER)
     assert row(table, "robust04")["note"] == "not public, so it needs a copy of one's own"
     assert row(table, "nq")["note"] == "not evaluated here"
     assert np.isnan(row(table, "nq")["here mine"])
@@ -87,10 +87,10 @@ def test_what_is_missing_is_empty_and_named_as_is_what_may_not_be_compared() -> 
     assert of_ours["note"] == "No BM25 is among the systems here."
     # Values that may not be compared say why.
     values = {("bm25", "arguana"): 0.4, ("bm25", "webis-touche2020"): 0.4, ("bm25", "trec-covid"): 0.1}
-    assert "self matches" in row(table_2(Scores(values, NDCG), FACTS), "arguana")["note"]
-    assert row(table_2(Scores(values, NDCG), FACTS), "webis-touche2020")["note"] == ""
-    assert row(table_2(Scores(values, NDCG), FACTS), "trec-covid")["note"] == ""
-    assert "493.5 relevant" in row(table_2(Scores(values, "Recall@100"), FACTS), "trec-covid")["note"]
+    assert "self matches" in row(table_2(Scores(values, NDCG), PAPER), "arguana")["note"]
+    assert row(table_2(Scores(values, NDCG), PAPER), "webis-touche2020")["note"] == ""
+    assert row(table_2(Scores(values, NDCG), PAPER), "trec-covid")["note"] == ""
+    assert "493.5 relevant" in row(table_2(Scores(values, "Recall@100"), PAPER), "trec-covid")["note"]
 
 
 def test_tables_of_three_measures_are_written(tmp_path: Path) -> None:
@@ -106,8 +106,8 @@ def test_tables_of_three_measures_are_written(tmp_path: Path) -> None:
 
 def test_simulated_results_of_the_whole_paper_come_out_as_printed(tmp_path: Path) -> None:
     """Ten systems on all nineteen datasets, with the printed values in the files that an evaluation leaves."""
-    names = {system: entry["ours"][0] for system, entry in FACTS.systems.items()}
-    pairs = [(system, name) for system in FACTS.systems for name in FACTS.datasets]
+    names = {system: entry["ours"][0] for system, entry in PAPER.systems.items()}
+    pairs = [(system, name) for system in PAPER.systems for name in PAPER.datasets]
     paths = [write_metrics(tmp_path, names[pair[0]], pair[1], {NDCG: [PRINTED.values[pair]]})[0] for pair in pairs]
     (tmp_path / "paper").mkdir()
     write_tables(means_paths=paths, folder=str(tmp_path / "paper"), measures=SCORE_TABLES)
@@ -115,10 +115,10 @@ def test_simulated_results_of_the_whole_paper_come_out_as_printed(tmp_path: Path
     computed = [name for name in table.index if not name.endswith("as printed")]
     assert len(computed) == 19 + 2
     for system, ours in names.items():
-        assert table.loc[computed, f"here {ours}"].tolist() == table.loc[computed, f"printed {FACTS.label(system)}"].tolist()
-    best = table.loc[FACTS.zero_shot, "best_printed"].value_counts()
+        assert table.loc[computed, f"here {ours}"].tolist() == table.loc[computed, f"printed {PAPER.label(system)}"].tolist()
+    best = table.loc[PAPER.zero_shot, "best_printed"].value_counts()
     assert best.to_dict() == {"BM25+CE": 15, "GenQ": 1, "BM25": 1, "ColBERT": 1}
-    table = against_baseline(Scores({}), {}, "bm25", FACTS).query("source == 'printed'").set_index("system")
+    table = against_baseline(Scores({}), {}, "bm25", PAPER).query("source == 'printed'").set_index("system")
     counts = {"BM25+CE": [16, 2], "ColBERT": [9, 9], "docT5query": [12, 6], "DeepCT": [0, 18]}
     assert {name: table.loc[name, ["better", "worse"]].tolist() for name in counts} == counts
     assert table["surely_better"].isna().all()
@@ -128,7 +128,7 @@ def test_only_what_both_have_and_nobody_was_trained_on_is_counted() -> None:
     values = {("base", "a"): 0.1, ("base", "b"): 0.2, ("base", "c"): 0.3, ("base", "msmarco"): 0.4}
     values |= {("x", "a"): 0.2, ("x", "b"): 0.2, ("x", "c"): 0.1, ("x", "msmarco"): 0.9, ("x", "d"): 1.0}
     marks = {("x", "a"): HIGHER, ("x", "msmarco"): HIGHER, ("x", "c"): LOWER}
-    row = against_baseline(Scores(values, in_domain=["msmarco"]), marks, "base", FACTS).query("source == 'here'").iloc[0]
+    row = against_baseline(Scores(values, in_domain=["msmarco"]), marks, "base", PAPER).query("source == 'here'").iloc[0]
     assert row[["better", "worse", "equal", "surely_better", "surely_worse"]].tolist() == [1, 1, 1, 1, 1]
     assert row["datasets"] == "a, b, c"
 

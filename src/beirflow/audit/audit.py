@@ -10,10 +10,10 @@ from typing import Any
 
 from beirflow.audit.chain import Chain, check_digests
 from beirflow.audit.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, WARNING, Check, unique
-from beirflow.audit.configured import check_configured, stated_experiment
-from beirflow.audit.folder import printable
+from beirflow.audit.configured import check_configured, configured_experiment
 from beirflow.audit.leftovers import check_leftovers
 from beirflow.audit.limits import LimitError
+from beirflow.audit.listing import printable
 from beirflow.audit.manifest import Published, check_manifest, check_published_digest
 from beirflow.audit.published import check_published
 from beirflow.audit.repairs import Call
@@ -123,14 +123,14 @@ def _plan(
     chain: Chain, auditor: Experiment, sample: int, seed: int, published: Published
 ) -> list[tuple[str, Callable[[], Iterable[Check]]]]:
     """Return every check with its section, in order: what comes later relies on the digests that were compared before."""
-    stated = cache(lambda: stated_experiment(chain, auditor))
+    configured = cache(lambda: configured_experiment(chain, auditor))
     return [
         ("chain", partial(check_published_digest, chain, published)),
         ("chain", partial(check_digests, chain)),
         ("chain", partial(check_leftovers, chain)),
         ("configuration", partial(check_configured, chain, auditor)),
-        ("replay", lambda: check_replay(chain, stated())),
-        ("sample", lambda: check_samples(chain, stated(), sample, seed)),
+        ("replay", lambda: check_replay(chain, configured())),
+        ("sample", lambda: check_samples(chain, configured(), sample, seed)),
         ("published scores", partial(check_published, chain, auditor)),
     ]
 

@@ -25,8 +25,8 @@ from beirflow.audit.checks import (
     Result,
     unique,
 )
-from beirflow.audit.folder import Listing, list_folder
 from beirflow.audit.limits import Limits
+from beirflow.audit.listing import Listing, list_folder
 from beirflow.audit.reading import open_parquet, part, read_record
 from beirflow.audit.repairs import Call, Repairs
 from beirflow.config.manifest import TUNED_ON

@@ -32,7 +32,7 @@ OF_A_CORPUS = (*OF_THE_CORPUS, "name", "row", "archive", "md5", "relevant_from")
 """Facts of a dataset that are the same for everybody: neither where it is nor what its files themselves say."""
 
 
-class Stated(NamedTuple):
+class Configured(NamedTuple):
     """The experiment that a manifest states, as far as it is known here."""
 
     experiment: Experiment  # without systems that nothing here knows; places are those of the person who audits
@@ -42,7 +42,7 @@ class Stated(NamedTuple):
     unknown: Mapping[str, str]  # by system that nothing here knows, or that reads the run of one, what is unknown
 
 
-def stated_experiment(chain: Chain, auditor: Experiment) -> Stated:
+def configured_experiment(chain: Chain, auditor: Experiment) -> Configured:
     """Return the experiment of a manifest, with the places of the auditor; RecordError or ValueError for one that cannot be."""
     manifest = chain.manifest
     entries = part(manifest, "systems", kind=dict)
@@ -86,7 +86,7 @@ def stated_experiment(chain: Chain, auditor: Experiment) -> Stated:
     pairs = [(asdict(here.settings), asdict(systems[name].settings)) for name, here in known.items()]
     moved = {ours[key]: said[key] for ours, said in pairs for key in PLACES if ours.get(key) and ours[key] != said.get(key)}
     moved = {place: said for place, said in moved.items() if isinstance(place, str) and isinstance(said, str)}
-    return Stated(experiment, auditor, frozenset(known), moved, unknown)
+    return Configured(experiment, auditor, frozenset(known), moved, unknown)
 
 
 def _same(system: System, other: System) -> bool:

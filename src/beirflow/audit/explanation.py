@@ -21,7 +21,7 @@ from beirflow.evaluation.extra_judgements import read_extra, with_extra
 from beirflow.evaluation.measures import measure
 from beirflow.evaluation.scores import read_means
 from beirflow.evaluation.summary import PUBLISHED
-from beirflow.evaluation.systems import Fact, in_words, settings_and_origins
+from beirflow.evaluation.systems import SettingValue, in_words, settings_and_origins
 from beirflow.ranking.run_file import RUN, read_run
 from beirflow.report.pages import Cell, Column, Table, counted, number, words, write_page
 
@@ -101,7 +101,7 @@ def explain(
     return "\n".join([*sentences, f"The page: {page_path}"])
 
 
-def _settings_table(facts: Iterable[Fact]) -> Table:
+def _settings_table(facts: Iterable[SettingValue]) -> Table:
     rows = [list(map(Cell, (fact.setting, in_words(fact.value) or "", fact.said_by))) for fact in facts]
     return Table("settings", "Settings", "What the system is set to, and who says so", SETTINGS, rows)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, WARNING, Check, unique
-from beirflow.audit.configured import Stated
+from beirflow.audit.configured import Configured
 from beirflow.audit.scratch import Scratch
 from beirflow.core import layout
 from beirflow.core.kinds import is_for_reading, is_one_of
@@ -21,11 +21,11 @@ TEMPORARY = (*CANDIDATES, layout.ARCHIVE)
 """Files that Snakemake deletes once they were used."""
 
 
-def check_plan(chain: Chain, stated: Stated, place: Scratch) -> Iterator[Check]:
+def check_plan(chain: Chain, configured: Configured, place: Scratch) -> Iterator[Check]:
     """Compare the files that records name with those that the jobs of these results read and make, and the code of both."""
-    if stated.unknown:
-        families = ", ".join(sorted(set(stated.unknown.values())))
-        yield Check(NAME, NOT_CHECKED, f"this needs the extension of {', '.join(stated.unknown)}, of the family {families}")
+    if configured.unknown:
+        families = ", ".join(sorted(set(configured.unknown.values())))
+        yield Check(NAME, NOT_CHECKED, f"this needs the extension of {', '.join(configured.unknown)}, of the family {families}")
         return
     jobs = _jobs(place)
     folders = tuple(f"{path}/" for path in jobs if not Path(path).suffix)  # of trained models

@@ -14,7 +14,7 @@ from typing import Any
 from beirflow import EXTENSIONS, WORKFLOW
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, UNREADABLE, WARNING, Check, RecordError
-from beirflow.audit.configured import Stated
+from beirflow.audit.configured import Configured
 from beirflow.audit.differences import Difference, UnsourcedError, difference
 from beirflow.audit.plan import CANDIDATES, check_plan
 from beirflow.audit.reading import part, read_record
@@ -50,17 +50,17 @@ OF_TEXTS = kinds.CHUNKS_OF_REPRESENTATIONS
 """Files that are made of the texts of a whole chunk, of which the sample makes some again."""
 
 
-def check_replay(chain: Chain, stated: Stated) -> Iterator[Check]:
+def check_replay(chain: Chain, configured: Configured) -> Iterator[Check]:
     """Make files again from the stored ones, and compare.
 
     Files of pages that are of earlier results are left out.
     """
     compared, passed, same = set[str](), Counter[tuple[str, str]](), set[str]()
     with ExitStack() as stack:
-        place = stack.enter_context(scratch(_configured(chain, stated.experiment)))
+        place = stack.enter_context(scratch(_configured(chain, configured.experiment)))
         place.link(chain.folder, (path for path in _linked(chain) if path not in chain.earlier))
-        yield from check_plan(chain, stated, place)
-        replay = Replay(chain, stated, place)
+        yield from check_plan(chain, configured, place)
+        replay = Replay(chain, configured, place)
         paths = _compared_files(chain)
         progress = stack.enter_context(Progress("replay", len(paths), "files"))
         for path in paths:
@@ -105,7 +105,7 @@ def _configured(chain: Chain, experiment: Experiment) -> Experiment:
     """Configure an experiment as pages and costs say that they were made, which may be after the manifest."""
     config = dict(experiment.config)
     with suppress(*UNREADABLE):
-        config |= stated_keys(chain)
+        config |= keys_of_costs(chain)
     if layout.REFERENCES() in chain.listing.files:
         config["references"] = [str(chain.folder)]  # so that tables show it
     for record, page in kinds.PAGES.items():
@@ -115,7 +115,7 @@ def _configured(chain: Chain, experiment: Experiment) -> Experiment:
     return replace(experiment, config=config)
 
 
-def stated_keys(chain: Chain) -> dict[str, Any]:
+def keys_of_costs(chain: Chain) -> dict[str, Any]:
     """Return the keys of the configuration that extensions made the costs with; it may have changed after the manifest."""
     costs = read_named_csv(str(chain.file(layout.COST)))
     additions = (extension.additions.get("collect_costs") for extension in extensions())
@@ -126,8 +126,8 @@ def stated_keys(chain: Chain) -> dict[str, Any]:
 class Replay:
     """Jobs that run again in a scratch folder with links to the stored files, each once."""
 
-    def __init__(self, chain: Chain, stated: Stated, place: Scratch) -> None:
-        self._chain, self._stated, self._place = chain, stated, place
+    def __init__(self, chain: Chain, configured: Configured, place: Scratch) -> None:
+        self._chain, self._configured, self._place = chain, configured, place
         self._made = place.folder.with_name("made")
         self._done: dict[tuple[str, ...], Exception | None] = {}
         self._failed: set[tuple[str, ...]] = set()  # outputs of jobs of which it was said that they could not run
@@ -185,26 +185,26 @@ class Replay:
 
     def _problem(self, path: str, job: Any) -> str:
         """Say why a job cannot or must not run here; empty if it can."""
-        stated, names = self._stated, dict(job.wildcards.items())
-        if stated.unknown and (path == SUMMARY or kinds.is_for_reading(path)):
-            return f"this needs the extension of {', '.join(stated.unknown)}"
+        configured, names = self._configured, dict(job.wildcards.items())
+        if configured.unknown and (path == SUMMARY or kinds.is_for_reading(path)):
+            return f"this needs the extension of {', '.join(configured.unknown)}"
         if not _opens_files(job, self._place):
             return ""
-        experiment = stated.experiment
+        experiment = configured.experiment
         if expansion := names.get("expansion"):
             of = [
                 name
                 for name, system in experiment.systems.items()
                 if (added := experiment.families[system.family].added(system.settings)) and added.name == expansion
             ]
-            return "" if stated.known.intersection(of) else f"it is not known here where the model or file of {expansion} is"
+            return "" if configured.known.intersection(of) else f"it is not known here where the model or file of {expansion} is"
         if system := names.get("system"):
-            return "" if system in stated.known else f"it is not known here where the model or file of {system} is"
+            return "" if system in configured.known else f"it is not known here where the model or file of {system} is"
         return self._problem_of_source(names["dataset"])
 
     def _problem_of_source(self, name: str) -> str:
         """Say why a corpus cannot be prepared again: its source is not here, or is not the one of the catalogue."""
-        chain, dataset = self._chain, self._stated.experiment.datasets[name]
+        chain, dataset = self._chain, self._configured.experiment.datasets[name]
         if isinstance(dataset.form, HubForm):
             source = HubSource.in_cache(dataset.form, dataset.split)
             record = chain.record(layout.HUB_DATASET(dataset=name))
@@ -213,10 +213,10 @@ class Replay:
                     "names other files than the layout finds in the cache of the hub", layout.HUB_DATASET(dataset=name)
                 )
             return ""
-        if self._stated.auditor.datasets.get(name) and dataset.path:
+        if self._configured.auditor.datasets.get(name) and dataset.path:
             return ""
         archive = layout.ARCHIVE(archive=dataset.archive) if dataset.archive else ""
-        known = self._stated.auditor.catalogue.known_datasets.get(dataset.whole_row)
+        known = self._configured.auditor.catalogue.known_datasets.get(dataset.whole_row)
         if archive in chain.listing.files and known and file_digest(chain.file(archive), "md5") == known[0].md5:
             return ""
         return f"the source of {name} is not here; name it with data_dir or custom.datasets"
@@ -251,10 +251,10 @@ class Replay:
         return None
 
     def _restate(self, file: Path) -> None:
-        """Put the stated places of models into a text that was made with those of the person who audits."""
-        if self._stated.places and file.suffix in TEXTS:
+        """Put the recorded places of models into a text that was made with those of the person who audits."""
+        if self._configured.places and file.suffix in TEXTS:
             text = file.read_bytes()
-            for place, said in self._stated.places.items():
+            for place, said in self._configured.places.items():
                 text = text.replace(place.encode(), said.encode())
             file.write_bytes(text)
 
@@ -284,7 +284,7 @@ class Replay:
             unsourced, added = error.columns, error.added
         if path == layout.COST:
             configured = part(self._chain.manifest, "configuration")
-            unsourced += [key for key, value in stated_keys(self._chain).items() if value not in (None, configured.get(key))]
+            unsourced += [key for key, value in keys_of_costs(self._chain).items() if value not in (None, configured.get(key))]
         if (unsourced or added) and not found.problem:
             raise UnsourcedError(unsourced, added)
         return found
@@ -300,7 +300,7 @@ class Replay:
             problem += f"; it was written by the code {said}, and the code here is {here}"
             if found.of_form:
                 return Check(name, WARNING, problem, "", (path,), (), goal)
-        if _made_with_other_facts(chain, path):
+        if _made_with_other_catalogue(chain, path):
             return Check(name, WARNING, f"{problem}; it was made with another catalogue than the one here", "", (path,), (), goal)
         return Check(name, FAILED, problem, "what its job makes of the results", (path,), results, goal)
 
@@ -326,13 +326,13 @@ def _opens_files(job: Any, place: Scratch) -> bool:
     return not job.input or not all(str(path).startswith(ours) for path in job.input) or job.rule in ("prepare_corpus",)
 
 
-def _made_with_other_facts(chain: Chain, path: str) -> bool:
+def _made_with_other_catalogue(chain: Chain, path: str) -> bool:
     """Test whether the page of a file's extension says that files of the extension were others than here."""
     of_path = (each for each in extensions() if kinds.is_one_of(path, each.patterns))
     for record, page in (entry for extension in of_path for entry in extension.pages.items()):
         with suppress(*UNREADABLE):
             said = read_record(chain.file(record))
-            if any(said.get(key) != value for key, value in page.facts().items()):
+            if any(said.get(key) != value for key, value in page.catalogue().items()):
                 return True
     return False
 

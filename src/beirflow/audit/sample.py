@@ -1,4 +1,4 @@
-"""A sample of every run, made again by the rules that made it (:mod:`beirflow.audit.remaking`), and compared with what is stored.
+"""A sample of every run, made again by the rules that made it (:mod:`beirflow.audit.rebuild`), and compared with what is stored.
 
 Of each corpus some queries and some documents are drawn. Twice, the drawn queries are represented and searched again:
 
@@ -22,9 +22,19 @@ import pyarrow.parquet as pq
 
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import NOT_CHECKED, PASSED, UNREADABLE, Check
-from beirflow.audit.configured import Stated
+from beirflow.audit.configured import Configured
 from beirflow.audit.reading import check_unpacked, part, read_columns
-from beirflow.audit.remaking import FROM_RUNS, PRECISIONS, Drawn, Remaking, is_chunked, names_in, pattern_of, remaking, with_chunk
+from beirflow.audit.rebuild import (
+    FROM_RUNS,
+    PRECISIONS,
+    CorpusSample,
+    Rebuild,
+    is_chunked,
+    names_in,
+    pattern_of,
+    rebuild,
+    with_chunk,
+)
 from beirflow.audit.representations import distance, rows_of
 from beirflow.config.main_measure import cutoff_of, main_measure
 from beirflow.core import layout
@@ -49,10 +59,10 @@ OTHER_TEXTS = 0.02  # largest share of written texts that differ: a draw may fal
 OTHERWISE = 0.5  # the same in half precision, and largest distance of weights of words
 
 
-def check_samples(chain: Chain, stated: Stated, sample: int, seed: int) -> Iterator[Check]:
-    """Make so many queries and documents of every corpus again; ``stated`` has the places of who audits."""
+def check_samples(chain: Chain, configured: Configured, sample: int, seed: int) -> Iterator[Check]:
+    """Make so many queries and documents of every corpus again; ``configured`` has the places of who audits."""
     if not sample:
-        found = "the sample is 0; what models made of texts, and what searches found, is as stated"
+        found = "the sample is 0; what models computed and searches found was not computed again"
         yield Check(NAME, NOT_CHECKED, found, repair="snakemake --cores 2 --config 'command={audit: {sample: 100}}' -- audit")
         return
     random, by_corpus = np.random.default_rng(seed), dict[str, list[str]]()
@@ -62,8 +72,8 @@ def check_samples(chain: Chain, stated: Stated, sample: int, seed: int) -> Itera
         for dataset, systems in by_corpus.items():
             try:
                 _check_sizes(chain, dataset)
-                drawn = Drawn.of(chain, stated, dataset, systems, sample, random)
-                yield from _check_corpus(chain, stated, drawn, progress)
+                drawn = CorpusSample.of(chain, configured, dataset, systems, sample, random)
+                yield from _check_corpus(chain, configured, drawn, progress)
             except UNREADABLE as error:
                 results = [(system, dataset) for system in systems]
                 yield chain.unreadable(NAME, layout.CORPUS(dataset=dataset), error, results)
@@ -76,16 +86,16 @@ def _check_sizes(chain: Chain, dataset: str) -> None:
             check_unpacked(chain.folder / path, path)
 
 
-def _check_corpus(chain: Chain, stated: Stated, drawn: Drawn, progress: Progress) -> Iterator[Check]:
+def _check_corpus(chain: Chain, configured: Configured, drawn: CorpusSample, progress: Progress) -> Iterator[Check]:
     """Check every run of a corpus, in one scratch folder after the other: Snakemake reads rules for one experiment at a time."""
     for ids, kinds_of_checks in (
-        (drawn.pool, (Sample.check_run, Sample.check_texts)),
-        (None, (Sample.check_run,)),
-        (drawn.documents, (Sample.check_additions,)),
+        (drawn.pool, (SampledRuns.check_run, SampledRuns.check_texts)),
+        (None, (SampledRuns.check_run,)),
+        (drawn.documents, (SampledRuns.check_additions,)),
     ):
-        with remaking(Sample, chain, stated, drawn, ids) as again:
+        with rebuild(SampledRuns, chain, configured, drawn, ids) as again:
             for system in drawn.runs:
-                for check in kinds_of_checks if system not in stated.unknown else ():
+                for check in kinds_of_checks if system not in configured.unknown else ():
                     checks = _guarded(chain, system, drawn.dataset, partial(check, again, system))
                     yield from again.place.renamed(checks, chain.folder)
                 progress.advance(1)
@@ -105,7 +115,7 @@ def _guarded(chain: Chain, system: str, dataset: str, check: Callable[[], Iterat
 
 
 @dataclass
-class Sample(Remaking):
+class SampledRuns(Rebuild):
     """Runs of the drawn queries, made again, and their comparison with those that are stored."""
 
     compared: set[str] = field(default_factory=set)  # representations and additions that were compared
@@ -116,7 +126,7 @@ class Sample(Remaking):
         inputs = self.inputs(path)
         if all(name.startswith(FROM_RUNS) for name in inputs):
             return  # to make it again needs no sample
-        if self.ids is None and not any(map(is_chunked, self.behind(path))):
+        if self.ids is None and not any(map(is_chunked, self.ancestors(path))):
             return  # nothing of it was represented before
         is_approximate = any(layout.INDEX.names_in(name) is not None for name in inputs)
         if is_approximate and self.ids is None and len(self.drawn.every) > MOST_INDEXED:
@@ -178,7 +188,7 @@ class Sample(Remaking):
 
     @property
     def _tolerance(self) -> float:
-        experiment = self.stated.experiment
+        experiment = self.configured.experiment
         settings = experiment.systems[self.system].settings
         return experiment.family(self.system).tolerance(settings, self._precision) if self._precision else 0.0
 
@@ -190,7 +200,7 @@ class Sample(Remaking):
 
     def _represented(self, path: str) -> list[str]:
         """List the representations behind a run that were made here."""
-        files = {name: self.place.folder / name for name in sorted(self.behind(path))}
+        files = {name: self.place.folder / name for name in sorted(self.ancestors(path))}
         return [
             name
             for name, file in files.items()
@@ -238,7 +248,7 @@ class Sample(Remaking):
     def check_additions(self, system: str) -> Iterator[Check]:
         """Let a model make again what was added to the drawn documents of a system, and compare it."""
         self.system = system
-        for path in sorted(self.behind(layout.RUN(system=system, dataset=self.drawn.dataset))):
+        for path in sorted(self.ancestors(layout.RUN(system=system, dataset=self.drawn.dataset))):
             if layout.EXPANSION.names_in(path) is None or path in self.compared or not self.place.job(path).computes:
                 continue
             self.compared.add(path)

@@ -59,7 +59,7 @@ def asked_files(experiment: Experiment, system: str, dataset: str) -> list[str]:
 
 
 def asked_code(experiment: Experiment, system: str, dataset: str) -> str:
-    """Return the digest of the code that answers, which is imported by name and so is not among the modules of the function of a rule."""
+    """Return the digest of the code that answers, which no module of a rule's function imports: it is imported by name."""
     modules: set[str] = set()
     for name in needed([system], experiment.systems):
         family, settings = experiment.family(name), experiment.systems[name].settings

@@ -1,7 +1,7 @@
 """Artifacts and steps: the files of the results, and the functions that make them of one another.
 
-A step is a function from opened inputs to data. It neither checks nor records anything: the runner (:mod:`beirflow.run.rule_call`)
-opens and verifies its inputs, writes what it returns, and writes the record beside it::
+A step is a function from opened inputs to data. The runner (:mod:`beirflow.run.rule_call`) opens and verifies its
+inputs, writes what it returns, and writes the record beside it::
 
     @step(Statistics, stage="index", ancestors=(DOCUMENTS,))
     def sum_statistics(postings: Sequence[Postings], index: Index) -> Made: ...
@@ -64,7 +64,7 @@ class Artifact:
         return {self.name: self.digest, self.record["path"]: file_digest(self.record_path)}
 
     @property
-    def behind(self) -> Mapping[str, str]:
+    def ancestors(self) -> Mapping[str, str]:
         """Digests of what it was made from, which the record of what is made from it may name; none of a record itself."""
         inputs: Mapping[str, str] = self.record.get("inputs", {}) if self.path != self.record_path else {}
         return inputs
@@ -101,8 +101,8 @@ class Made:
     It is None where a record is the only output.
     """
 
-    def __init__(self, content: Any, **facts: Any) -> None:
-        self.content, self.facts = content, facts
+    def __init__(self, content: Any, **fields: Any) -> None:
+        self.content, self.fields = content, fields
 
 
 @dataclass(frozen=True)
@@ -128,9 +128,11 @@ class Step:
         """Return the digests that the record of the output names, by path below the results."""
         inputs: dict[str, str] = {}
         for each in opened:
-            behind, kinds = each.behind, self.ancestors
+            ancestors, kinds = each.ancestors, self.ancestors
             inputs |= {
-                name: behind[name] for name in behind if kinds is None or any(kind.names_in(name) is not None for kind in kinds)
+                name: ancestors[name]
+                for name in ancestors
+                if kinds is None or any(kind.names_in(name) is not None for kind in kinds)
             }
         for each in opened:
             inputs |= each.named

@@ -31,7 +31,7 @@ class Page(NamedTuple):
 
     path: Pattern  # of the page below the results
     title: str = ""  # what it is, in words, for a crate; none describes it without
-    facts: Callable[[], Mapping[str, Any]] = dict  # by key of its record, what the files of the extension say here
+    catalogue: Callable[[], Mapping[str, Any]] = dict  # by key of its record, what the files of the extension say here
     configured: tuple[str, ...] = ()  # keys of the configuration that its record has, and an audit makes it again with
 
 

@@ -8,7 +8,7 @@ Records of all steps have the same keys:
 - ``made``: how it was computed, such as precision, device and versions, and what was :data:`ASSUMED`;
 - ``seconds``, ``bytes`` and ``counts``: cost by stage, and counts;
 - ``job`` and ``code``: the rule with its wildcards, and the digest of the code that ran;
-- other facts of the step.
+- other fields of the step.
 """
 
 import hashlib
@@ -67,10 +67,10 @@ def write_record(
     seconds: Mapping[str, float] | None = None,
     sizes: Mapping[str, int] | None = None,
     counts: Mapping[str, int] | None = None,
-    **facts: Any,
+    **fields: Any,
 ) -> None:
-    """Write the record of what a file was made from; ``seconds`` and ``sizes`` (bytes) are by stage, ``facts`` other keys."""
-    record = {"path": job.below(path), "format": FORMAT, **facts}
+    """Write the record of what a file was made from; ``seconds`` and ``sizes`` (bytes) are by stage, ``fields`` other keys."""
+    record = {"path": job.below(path), "format": FORMAT, **fields}
     for name, values in (("made", made), ("seconds", seconds), ("bytes", sizes), ("counts", counts)):
         record |= {name: dict(values)} if values is not None else {}
     digests = {"inputs": job.digests(inputs), "outputs": job.digests(outputs)}
@@ -110,13 +110,13 @@ def made_in(record: Mapping[str, Any], key: str) -> list[str]:
     return [values] if isinstance(values, str) else sorted(values)
 
 
-def check_inputs(record_path: str | Path, record: Mapping[str, Any], expected: Mapping[str, str], **facts: Any) -> None:
-    """Check that a file was made from the inputs that it is used with, digests by path below the results, and from other facts.
+def check_inputs(record_path: str | Path, record: Mapping[str, Any], expected: Mapping[str, str], **fields: Any) -> None:
+    """Check that a file was made from the inputs that it is used with (digests by path below the results), and other fields have the expected values.
 
     Raises DataError if it was made from something else.
     """
-    stated = {**{name: record.get(name) for name in facts}, **record["inputs"]}
-    for name, value in {**facts, **expected}.items():
+    stated = {**{name: record.get(name) for name in fields}, **record["inputs"]}
+    for name, value in {**fields, **expected}.items():
         if stated.get(name) != value:
             raise damaged(record_path, f"it was made from the {name} {stated.get(name)}, but {value} is used here")
 

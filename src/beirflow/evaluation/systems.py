@@ -26,7 +26,7 @@ MADE = ("precision", "device", "lossy", ASSUMED)  # facts of a run about its sys
 Values = dict[str, Any]  # by setting
 
 
-class Fact(NamedTuple):
+class SettingValue(NamedTuple):
     """The value of one setting, on one corpus or, if that is empty, on all."""
 
     setting: str
@@ -67,10 +67,10 @@ def in_words(value: Any) -> str | None:
     return ", ".join(str(in_words(each)) for each in value) if isinstance(value, list | tuple) else str(value)
 
 
-def settings_and_origins(settings: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], results: Path) -> Iterator[Fact]:
+def settings_and_origins(settings: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], results: Path) -> Iterator[SettingValue]:
     """Yield the known facts of a system: used values win over the configuration, and that over the model's files."""
     model: Mapping[str, Any] = {}
-    used: dict[str, list[Fact]] = {}
+    used: dict[str, list[SettingValue]] = {}
     for run in runs:
         records = _records(run, results)
         own = next((record for path, record in records.items() if _is_model(path)), {})
@@ -82,10 +82,10 @@ def settings_and_origins(settings: Mapping[str, Any], runs: Sequence[Mapping[str
             used.setdefault(fact.setting, []).append(fact)
     card = _of_card(model["card"]) if "card" in model else {}
     # In the order of the settings; the instructions of all datasets are left out, since those that were used are in the prompts.
-    by_setting: dict[str, list[Fact]] = {name: [] for name in settings if name != "name"}
-    by_setting |= {name: [Fact(name, value, OF_MODEL)] for name, value in card.items()}
+    by_setting: dict[str, list[SettingValue]] = {name: [] for name in settings if name != "name"}
+    by_setting |= {name: [SettingValue(name, value, OF_MODEL)] for name, value in card.items()}
     by_setting |= {
-        name: [Fact(name, _own(settings, name), CONFIGURATION)]
+        name: [SettingValue(name, _own(settings, name), CONFIGURATION)]
         for name, value in settings.items()
         if name != "name" and value is not None and (name in ADDED or not isinstance(value, Mapping))
     }
@@ -109,14 +109,14 @@ def _is_model(path: str) -> bool:
     return any(pattern.names_in(path) is not None for pattern in (MODEL, MODEL_OF_DATASET_RECORD, EXPANSION_MODEL))
 
 
-def _of_model(model: Mapping[str, Any], corpus: str) -> Iterator[Fact]:
+def _of_model(model: Mapping[str, Any], corpus: str) -> Iterator[SettingValue]:
     """Yield the digest of a model that was used on a corpus, and what extensions say of it, from its record."""
     if "files" in model:
         # Of the lines of sha256sum, so that a user can compute the same.
         lines = "".join(f"{model['files'][name]}  {name}\n" for name in sorted(model["files"], key=str.encode))
-        yield Fact("model_sha256", hashlib.sha256(lines.encode()).hexdigest(), RECORD, corpus)
+        yield SettingValue("model_sha256", hashlib.sha256(lines.encode()).hexdigest(), RECORD, corpus)
     for name in additions_to("describe_systems", {}):
-        yield from (Fact(setting, value, RECORD, corpus) for setting, value in by_name(name)(model))
+        yield from (SettingValue(setting, value, RECORD, corpus) for setting, value in by_name(name)(model))
 
 
 def _records(run: Mapping[str, Any], results: Path) -> dict[str, dict[str, Any]]:
@@ -126,7 +126,7 @@ def _records(run: Mapping[str, Any], results: Path) -> dict[str, dict[str, Any]]
     return {path: read_json(results / path) for path in here}
 
 
-def _of_run(run: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> Iterator[Fact]:
+def _of_run(run: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> Iterator[SettingValue]:
     """Yield the settings used on one corpus, from the records of the run and of its representations."""
     corpus, by_kind, overridden = run["dataset"], dict[str, Values](), set[str]()
     for record in records:
@@ -135,7 +135,7 @@ def _of_run(run: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> Ite
         overridden |= set(encoder.get("overridden", ()))
     otherwise = OF_MODEL if any("steps" in record["encoder"] for record in records) else RECORD
     for name, value in _of_both(by_kind).items():
-        yield Fact(name, value, CONFIGURATION if _setting(name) in overridden else otherwise, corpus)
+        yield SettingValue(name, value, CONFIGURATION if _setting(name) in overridden else otherwise, corpus)
     made, counts = run.get("made", {}), run.get("counts", {})
     known: Values = {
         "dim": next((record["dim"] for record in records if "dim" in record), None),
@@ -147,7 +147,7 @@ def _of_run(run: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> Ite
         on = f"{tuned['on']}: {tuned['measure']} {best}, the best of {len(tuned['grid'])} weights"
         known |= {"weights": tuned["chosen"], "tuned_on": on}
     for name, value in known.items():
-        yield Fact(name, value, RECORD, corpus)
+        yield SettingValue(name, value, RECORD, corpus)
 
 
 def _of_card(card: Mapping[str, Any]) -> Values:
@@ -187,7 +187,7 @@ def _setting(name: str) -> str:
     return name.partition(" of ")[0]
 
 
-def _joined(facts: Sequence[Fact], corpora: int) -> list[Fact]:
+def _joined(facts: Sequence[SettingValue], corpora: int) -> list[SettingValue]:
     """Return one fact if all corpora have the same value; counts, which are sums, stay apart."""
     first = facts[0]
     # A value on only some of the corpora is not that of all.

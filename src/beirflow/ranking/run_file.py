@@ -46,19 +46,19 @@ class NewRun:
     run_settings: Mapping[str, Any]  # those that decide over it
 
     @property
-    def facts(self) -> dict[str, Any]:
-        """Facts of its record that are known before it is made."""
+    def fields(self) -> dict[str, Any]:
+        """Fields of its record that are known before it is made."""
         return {"system": self.system, "dataset": self.dataset, "top_k": self.top_k, "settings": self.run_settings}
 
-    def write_record(self, job: Job, inputs: Digests, **facts: Any) -> None:
+    def write_record(self, job: Job, inputs: Digests, **fields: Any) -> None:
         """Write the record of the run once it is there: ``inputs`` are the sha256 of what it was made from, by path."""
         write_record(
             self.record_path,
             job,
             inputs=inputs,
             outputs={self.run_path: file_digest(self.run_path)},
-            **self.facts,
-            **facts,
+            **self.fields,
+            **fields,
         )
 
 

@@ -49,7 +49,7 @@ with suppress(ImportError):  # not in the environment of every rule
     import pandas  # noqa: F401
 
 EXECUTION = ("device", "token_budget", "jobs_per_gpu")
-"""Keys of the configuration that any such function may take. They change how a job computes; what it makes depends on ``params``."""
+"""Keys of the configuration that any of these functions may take: how a job computes. ``params`` decide over its results."""
 
 MAKER = re.compile(rf"({FUNCTION})\(\)")  # a function of the package that makes an argument, by its module and its name
 
@@ -102,12 +102,12 @@ def run_step(step: Step, rule: RuleJob, job: Job) -> None:
                 step.makes.write(stream, made.content)
             outputs[output] = stream.digest()
             sizes = {step.stage: partial.stat().st_size} if step.makes.represents else None
-    seconds = dict(made.facts.pop("seconds", {}))
+    seconds = dict(made.fields.pop("seconds", {}))
     if step.stage:
         seconds.setdefault(step.stage, time.perf_counter() - start)
-    named = step.inputs([*sources.opened, *made.facts.pop("read", ())])
+    named = step.inputs([*sources.opened, *made.fields.pop("read", ())])
     inputs = {job.results / name: digest for name, digest in named.items()}
-    write_record(record_path, job, inputs=inputs, outputs=outputs, seconds=seconds, **{"sizes": sizes, **made.facts})
+    write_record(record_path, job, inputs=inputs, outputs=outputs, seconds=seconds, **{"sizes": sizes, **made.fields})
 
 
 @contextmanager

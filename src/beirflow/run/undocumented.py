@@ -34,7 +34,7 @@ NOTES = ".snakemake/beirflow"  # our own folder beside Snakemake's notes, and as
 CLUSTER = ("profile", "workflow_profile", "executor", "jobs")
 """Options that decide themselves how many jobs run at a time."""
 
-EXPERIMENT = "stated_experiment"  # name under which ``common.smk`` takes an experiment that is not made from the configuration
+EXPERIMENT = "preset_experiment"  # name under which ``common.smk`` takes an experiment that is not made from the configuration
 
 DEFAULT_RATE = (100, 1)
 """Started jobs, and the seconds in which they may start, without ``--max-jobs-per-timespan``."""

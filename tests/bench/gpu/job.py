@@ -15,7 +15,7 @@ def main(what: str, folder: str, device: str, precision: str, number: str) -> No
     from beirflow.models.settings import EncoderSettings
     from beirflow.run.interrupts import end_with_snakemake
     from beirflow.run.job import surroundings
-    from by_name import call
+    from call_with_fields import call
 
     end_with_snakemake()  # here the benchmark: an interrupted one leaves no job behind
     here = Path(folder)

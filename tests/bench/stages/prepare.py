@@ -97,7 +97,7 @@ def ours(output: Path, source: Path, chunk_documents: int) -> None:
     """Run ``prepare_corpus``."""
     from beirflow.core.records import Job
     from beirflow.data.prepare import prepare_corpus
-    from by_name import call
+    from call_with_fields import call
 
     (qrels,) = (source / "qrels").iterdir()
     call(

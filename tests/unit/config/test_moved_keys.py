@@ -80,7 +80,7 @@ def test_a_moved_key_is_found_in_its_file_and_hides_no_other_problem(tmp_path: P
             {"audit": {"samples": 1}},
             "command.audit.samples: found 'samples'; no such key here, allowed are folder, output, sample,",
         ),
-        ({"audit": {"folder": "a\nb"}}, "command.audit.folder: found 'a\\nb'; "),
+        ({"audit": {"folder": "a\nb"}}, "command.audit.listing: found 'a\\nb'; "),
         (
             {"explain": {"result": "bm25/scifact"}},
             "command.explain.result: found 'bm25/scifact'; allowed are null and bm25/nfcorpus",

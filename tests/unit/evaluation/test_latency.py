@@ -20,7 +20,7 @@ from beirflow.families import answers
 from beirflow.families.fusion.settings import FusionSettings
 from beirflow.families.lexical import LexicalSettings
 from beirflow.ranking.ranking import Hits, no_hits
-from by_name import call
+from call_with_fields import call
 from latencies import write_latency
 from lexical_results import DATASET, LexicalResults
 

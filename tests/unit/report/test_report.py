@@ -17,7 +17,7 @@ from beirflow.core.records import Job
 from beirflow.report.pages import TEMPLATES, Cell, number
 from beirflow.report.registry import FIGURES
 from beirflow.report.report import write_report
-from by_name import call
+from call_with_fields import call
 from forger import Forger, put
 from report_files import ReportFiles
 

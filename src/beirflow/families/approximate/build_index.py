@@ -53,7 +53,7 @@ def build_index(
     seconds = time.perf_counter() - start
 
     def tell(size: int) -> None:
-        made.facts |= {"sizes": {"index": size}, "counts": {"approximate_index_bytes": size}}
+        made.fields |= {"sizes": {"index": size}, "counts": {"approximate_index_bytes": size}}
 
     made = Made(
         (index, tell),

@@ -29,7 +29,7 @@ class ExactRun(Run):
     """The run of the dense system by exact search; what it was made from is named for its own sake."""
 
     @property
-    def behind(self) -> Mapping[str, str]:
+    def ancestors(self) -> Mapping[str, str]:
         """Nothing."""
         return {}
 

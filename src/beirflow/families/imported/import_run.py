@@ -68,7 +68,7 @@ def import_run(queries: Queries, documents: Documents, source_path: str, run: Ne
             "rows_without_judged_query": unjudged,
             "queries_ranked_otherwise": otherwise,
         },
-        **run.facts,
+        **run.fields,
         **({} if of_candidates else {"source_sha256": digest}),
     )
 

@@ -100,7 +100,7 @@ def _weigh(kind: Kind, table: pa.Table, weighing: Weighing, joined: Mapping[str,
                 row = int(np.argmax(different.indices == error.row))
                 message = f"the weights of {table.column_names[0]} {table[0][row].as_py()!r} hold infinity or not-a-number"
                 raise ModelError(f"system {settings.name}: {message}; use precision float32, or look at its text") from error
-        made.facts |= {
+        made.fields |= {
             "made": weigher.made(),
             "computation": weigher.computation(),
             "counts": {**weigher.counts(kind), f"terms_of_{kind}": terms},

@@ -23,7 +23,7 @@ from beirflow.families.rerank.scorers.dense_pairs import DensePairs
 from beirflow.families.rerank.scorers.late_pairs import LatePairs
 from beirflow.families.rerank.settings import RerankSettings
 from beirflow.models.model_files import fetch_model
-from by_name import call
+from call_with_fields import call
 from run_results import DATASET, RunResults, Scores, change_rows
 from tiny_answers import save_tiny_monot5, save_tiny_qwen3
 from tiny_bert import save_tiny_bert

@@ -13,7 +13,7 @@ from beirflow.core.errors import DataError
 from beirflow.core.records import Job, read_json
 from beirflow.data.sources.query_lists import as_query
 from beirflow.report.analysis.inspection import DEPTH, JUDGED, inspect_dataset, matched_words, read_first_hits
-from by_name import call
+from call_with_fields import call
 from results_writer import write_metrics, write_run
 
 QUERIES = {"q0": "first?", "q1": "second?", "q2": str(as_query(["third", "or fourth?"]))}

@@ -12,7 +12,7 @@ from beirflow.data.corpus_files import recorded_digest
 from beirflow.families.sparse.settings import SparseSettings
 from beirflow.models.computing.folder_tokenizer import readable
 from beirflow.report.analysis.matches import match_hits
-from by_name import call
+from call_with_fields import call
 from lexical_results import DATASET
 from model_results import COMPUTING, SparseResults
 from tiny_sparse import save_masked_lm

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from results_maker import Made
 
 
-def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+def shared_folder(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
     """A folder of that name, which is not to be changed."""
     here = factory.getbasetemp()
     folder = (here.parent if PROCESS in os.environ else here) / f"once-{name}"
@@ -29,7 +29,7 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
     return folder
 
 
-def results_made_once(factory: pytest.TempPathFactory, name: str, make: "Callable[[Path], Made]") -> "Made":
+def shared_results(factory: pytest.TempPathFactory, name: str, make: "Callable[[Path], Made]") -> "Made":
     """Results in a folder of that name, which are not to be changed; their making leaves this process as it was."""
     import torch
 
@@ -43,7 +43,7 @@ def results_made_once(factory: pytest.TempPathFactory, name: str, make: "Callabl
         torch.set_num_threads(threads)
         (folder / "made.json").write_text(json.dumps([str(made.results), made.config]))
 
-    results, config = json.loads((made_once(factory, name, make_with_one_thread) / "made.json").read_text())
+    results, config = json.loads((shared_folder(factory, name, make_with_one_thread) / "made.json").read_text())
     return Made(Path(results), config)
 
 

@@ -18,7 +18,7 @@ LONGEST_NAME = 100
 AUDIT_LOG = LOG(job="audit")
 
 
-class AuditPlace(NamedTuple):
+class AuditFolders(NamedTuple):
     """Folders of one audit."""
 
     audited: str  # the results, absolute if they are those of others
@@ -26,7 +26,7 @@ class AuditPlace(NamedTuple):
     log: str | None  # None for that of every rule
 
 
-def audit_place(results: str, others: str | None, output: str | None = None) -> AuditPlace:
+def audit_folders(results: str, others: str | None, output: str | None = None) -> AuditFolders:
     """Return the folders of an audit of one's own ``results``, or of the folder ``others``, if it is not None.
 
     ``output`` is the folder that the audit writes, if it is not None. The log of results that are read-only, or whose logs are
@@ -35,11 +35,11 @@ def audit_place(results: str, others: str | None, output: str | None = None) -> 
     if others is not None or output is not None:
         audited = Path(others or results).expanduser().absolute()
         written = output or f"{AUDITS}/{_name(audited)}"
-        return AuditPlace(str(audited), written, f"{written}/{AUDIT_LOG}")
+        return AuditFolders(str(audited), written, f"{written}/{AUDIT_LOG}")
     log = Path(results, AUDIT_LOG)
     read_only = Path(results).is_dir() and not os.access(results, os.W_OK)
     linked = any(path.is_symlink() for path in (log.parent, log, job_error(log), log.with_name(LOCK)))
-    return AuditPlace(results, results, f"{NOTES}/{AUDIT_LOG}" if read_only or linked else None)
+    return AuditFolders(results, results, f"{NOTES}/{AUDIT_LOG}" if read_only or linked else None)
 
 
 def _name(audited: Path) -> str:
@@ -47,12 +47,12 @@ def _name(audited: Path) -> str:
     return re.sub(r"[^\w.-]+", "-", str(audited.resolve()), flags=re.ASCII)[-LONGEST_NAME:].strip("-.") or "root"
 
 
-def check_audit_place(results: str, others: str | None, output: str | None = None, *, moved: bool) -> None:
+def check_audit_folders(results: str, others: str | None, output: str | None = None, *, moved: bool) -> None:
     """Make sure that an audit writes outside results of others, and not through links of a working folder that came with them.
 
     ``moved`` says that ``--directory`` named the working folder. Raises ConfigError.
     """
-    place = audit_place(results, others, output)
+    place = audit_folders(results, others, output)
     here, audited = Path.cwd(), Path(place.audited).resolve()
     todo = f"from a folder of your own: beirflow audit {shlex.quote(str(audited))}"
     if here.is_relative_to(audited):

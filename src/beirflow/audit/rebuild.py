@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.audit.chain import Chain
-from beirflow.audit.configured import Stated
+from beirflow.audit.configured import Configured
 from beirflow.audit.reading import part, read_columns
 from beirflow.audit.scratch import Scratch, scratch
 from beirflow.core import kinds, layout
@@ -39,7 +39,7 @@ PRECISIONS = ("float32", "float16", "bfloat16")  # the most precise one first
 
 
 @dataclass
-class Drawn:
+class CorpusSample:
     """Queries and documents that were drawn of a corpus."""
 
     dataset: str
@@ -53,8 +53,8 @@ class Drawn:
 
     @classmethod
     def of(
-        cls, chain: Chain, stated: Stated, dataset: str, systems: list[str], sample: int, random: np.random.Generator
-    ) -> "Drawn":
+        cls, chain: Chain, configured: Configured, dataset: str, systems: list[str], sample: int, random: np.random.Generator
+    ) -> "CorpusSample":
         """Draw queries and documents, all where there are fewer."""
 
         def read(pattern: Pattern, *columns: str, system: str = "") -> pa.Table:
@@ -62,8 +62,8 @@ class Drawn:
             return read_columns(chain.file(path), path, columns or None)
 
         def depth_of(name: str) -> int:
-            known = stated.experiment.systems.get(name)
-            return (known and stated.experiment.family(name).reads(known.settings).depth) or 0
+            known = configured.experiment.systems.get(name)
+            return (known and configured.experiment.family(name).reads(known.settings).depth) or 0
 
         def some(table: pa.Table) -> pa.Table:
             return table.take(np.sort(random.choice(len(table), min(sample, len(table)), replace=False)))
@@ -83,12 +83,12 @@ class Drawn:
 
 
 @dataclass
-class Remaking:
+class Rebuild:
     """A scratch folder in which runs of the drawn queries are made again."""
 
     chain: Chain
-    stated: Stated
-    drawn: Drawn
+    configured: Configured
+    drawn: CorpusSample
     place: Scratch
     ids: pa.Array | None  # of the documents; None for the whole corpus
     system: str = ""  # whose run is made
@@ -133,12 +133,12 @@ class Remaking:
             raise DataError(f"no rule here makes {path}")
         return self.place.inputs(job)
 
-    def behind(self, path: str) -> set[str]:
+    def ancestors(self, path: str) -> set[str]:
         """Return what a file of this corpus is made from, the files behind that included, without runs of other systems."""
         if path not in self.known:
             inputs = self.inputs(path)
             own = [name for name in inputs if not name.startswith(FROM_RUNS) and "dataset" in names_in(name)]
-            self.known[path] = {*inputs, *(each for name in own for each in self.behind(name))}
+            self.known[path] = {*inputs, *(each for name in own for each in self.ancestors(name))}
         return self.known[path]
 
     def obtain(self, path: str, *, is_written: bool = False) -> None:
@@ -166,9 +166,9 @@ class Remaking:
     def _is_known(self, names: Mapping[str, str]) -> bool:
         """Test whether the model of a system or of an expansion is one of the person who audits."""
         if "system" in names:
-            return names["system"] in self.stated.known
-        experiment = self.stated.experiment
-        return any(names["expansion"] in experiment.expansions.of_system(system) for system in self.stated.known)
+            return names["system"] in self.configured.known
+        experiment = self.configured.experiment
+        return any(names["expansion"] in experiment.expansions.of_system(system) for system in self.configured.known)
 
     def _sums_up(self, path: str) -> bool:
         """Test whether a file is made from all chunks of a corpus, and is no index and no run."""
@@ -180,7 +180,7 @@ class Remaking:
         """Test whether a file depends on the queries; of an index say so, since a stored one is not opened."""
         if pattern_of(path) in (layout.INDEX, layout.INDEX_RECORD):
             return True
-        return layout.QUERIES(dataset=self.drawn.dataset) in self.behind(path)
+        return layout.QUERIES(dataset=self.drawn.dataset) in self.ancestors(path)
 
     def _link(self, path: str, *, is_whole: bool) -> None:
         """Take what a job made from the results; unless documents are all here, its record then names those that are."""
@@ -205,13 +205,13 @@ class Remaking:
         counted = {"rows": rows.num_rows} if "rows" in record else {}
         self._write(layout.record_of(file), record, outputs={path: file_digest(file)}, **counted)
 
-    def _write(self, file: Path, record: Mapping[str, Any], *, outputs: Mapping[str, str], **facts: Any) -> None:
+    def _write(self, file: Path, record: Mapping[str, Any], *, outputs: Mapping[str, str], **fields: Any) -> None:
         """Write a record that names the files as they are here, of those that are here."""
         inputs, stored = ({name: self.place.folder / name for name in record[key]} for key in ("inputs", "outputs"))
         here = {name: file_digest(path) for name, path in inputs.items() if path.is_file()}
         own = outputs or {name: file_digest(path) for name, path in stored.items()}
         said = {key: value for key, value in record.items() if key != RECORD_DIGEST}
-        write_json(file, {**said, **facts, "inputs": here, "outputs": dict(own)})
+        write_json(file, {**said, **fields, "inputs": here, "outputs": dict(own)})
 
     def _hits(self, system: str) -> pa.Table:
         """Return the hits of a run of another system that are here, with their ranks here."""
@@ -231,13 +231,13 @@ class Remaking:
         return table.take(pc.index_in(self.ids, value_set=table["doc_id"].combine_chunks()))
 
 
-Kind = TypeVar("Kind", bound=Remaking)
+Kind = TypeVar("Kind", bound=Rebuild)
 
 
 @contextmanager
-def remaking(kind: type[Kind], chain: Chain, stated: Stated, drawn: Drawn, ids: pa.Array | None) -> Iterator[Kind]:
+def rebuild(kind: type[Kind], chain: Chain, configured: Configured, drawn: CorpusSample, ids: pa.Array | None) -> Iterator[Kind]:
     """Give a scratch folder with the drawn queries, and with some documents as one chunk; None for the whole corpus."""
-    name, experiment = drawn.dataset, stated.experiment
+    name, experiment = drawn.dataset, configured.experiment
     config, datasets = dict(experiment.config), dict(experiment.datasets)
     count = len(drawn.every if ids is None else ids)
     alone: dict[str, Any] = {"shares_texts_with": None, "sample_documents": None, "sample_queries": None}
@@ -246,13 +246,13 @@ def remaking(kind: type[Kind], chain: Chain, stated: Stated, drawn: Drawn, ids: 
         config["chunk_documents"] = max(1, count)
     records = (chain.records.get(layout.RUN_RECORD(system=system, dataset=dataset)) for system, dataset in chain.runs)
     made = {precision for record in records if record for precision in made_in(record, "precision")}
-    asked = stated.auditor.config["precision"]
+    asked = configured.auditor.config["precision"]
     # Stored representations are searched with queries of the same precision only.
     config["precision"] = (
         asked if asked != "auto" and ids is not None else next((each for each in PRECISIONS if each in made), "auto")
     )
     with scratch(replace(experiment, config=config, datasets=datasets)) as place:
-        again = kind(chain, stated, drawn, place, ids)
+        again = kind(chain, configured, drawn, place, ids)
         again.write_corpus()
         yield again
 

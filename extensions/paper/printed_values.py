@@ -16,7 +16,7 @@ PRINTED = Path(__file__).parent / "catalogue/paper.yaml"
 
 
 @dataclass(frozen=True)
-class PaperFacts:
+class Paper:
     """The printed values of the paper."""
 
     # by name in ``published.yaml``, in the order of table 2: ``label``, ``kind``, ``ours`` and more
@@ -77,7 +77,7 @@ class PaperFacts:
 
 
 @cache
-def load_facts(folder: Path = CATALOGUE) -> PaperFacts:
+def load_paper(folder: Path = CATALOGUE) -> Paper:
     """Read the printed values of the paper."""
     content, catalogue = read_yaml(PRINTED), load_catalogue(folder)
     datasets = {name: {**_known(catalogue, name), **entry} for name, entry in content["datasets"].items()}
@@ -90,10 +90,10 @@ def load_facts(folder: Path = CATALOGUE) -> PaperFacts:
                 made_otherwise |= {system: source["note"]} if "note" in source else {}
         ndcg |= {(system, name): entry["ndcg"][place] for name, entry in datasets.items() if "ndcg" in entry}
     alone = {name: content[name] for name in ("efficiency", "median_words", "places", "findings", "not_comparable", "scope")}
-    return PaperFacts(content["systems"], datasets, ndcg, made_otherwise=made_otherwise, **alone)
+    return Paper(content["systems"], datasets, ndcg, made_otherwise=made_otherwise, **alone)
 
 
-def facts_digests(folder: Path = CATALOGUE) -> dict[str, str]:
+def printed_digests(folder: Path = CATALOGUE) -> dict[str, str]:
     """Return the sha256 of the files of the catalogue that hold the printed values, by name."""
     return {path.name: file_digest(path) for path in (PRINTED, folder / "published.yaml")}
 

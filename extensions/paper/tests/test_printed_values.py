@@ -1,22 +1,22 @@
-"""Printed facts of the paper are whole, and their values are those of the catalogue."""
+"""The printed values of the paper are whole, and their values are those of the catalogue."""
 
 from beirflow.data.catalogue.catalogue import load_catalogue
-from beirflow.extensions.paper.facts import load_facts
+from beirflow.extensions.paper.printed_values import load_paper
 from beirflow.extensions.paper.registry import FIGURES, TABLES
 from beirflow.report.pages import shown_tables
 
 
 def test_every_system_has_a_printed_value_on_every_dataset_and_these_have_task_and_domain() -> None:
-    facts = load_facts()
-    assert len(facts.systems) == 10
-    assert len(facts.zero_shot) == 18
-    assert set(facts.ndcg) == {(system, dataset) for system in facts.systems for dataset in facts.datasets}
-    assert facts.not_public == ["bioasq", "signal1m", "trec-news", "robust04"]
-    assert facts.ndcg["bm25+ce", "robust04"] == 0.475
-    assert [name for name, entry in facts.datasets.items() if not {"task", "domain", "label"} <= set(entry)] == []
+    paper = load_paper()
+    assert len(paper.systems) == 10
+    assert len(paper.zero_shot) == 18
+    assert set(paper.ndcg) == {(system, dataset) for system in paper.systems for dataset in paper.datasets}
+    assert paper.not_public == ["bioasq", "signal1m", "trec-news", "robust04"]
+    assert paper.ndcg["bm25+ce", "robust04"] == 0.475
+    assert [name for name, entry in paper.datasets.items() if not {"task", "domain", "label"} <= set(entry)] == []
     # Table 6 repeats table 2.
-    before = {name: entry["trec_covid"]["before"] for name, entry in facts.systems.items() if "trec_covid" in entry}
-    assert before == {name: facts.ndcg[name, "trec-covid"] for name in before}
+    before = {name: entry["trec_covid"]["before"] for name, entry in paper.systems.items() if "trec_covid" in entry}
+    assert before == {name: paper.ndcg[name, "trec-covid"] for name in before}
     assert len(before) == 9
 
 
@@ -26,17 +26,17 @@ def test_the_system_that_stands_for_bm25_is_the_nearest_that_is_here() -> None:
         (["bm25", "tas-b"], "bm25"),
         (["tas-b"], None),
     ):
-        assert load_facts().standing(configured).get("bm25-multifield") == expected
+        assert load_paper().standing(configured).get("bm25-multifield") == expected
     # Values are barred for the measures that the reason is about.
-    facts = load_facts()
-    assert "493.5 relevant" in facts.reason("trec-covid", "Recall@100")
-    assert facts.reason("trec-covid", "NDCG@10") == facts.reason("scifact", "Recall@100") == ""
+    paper = load_paper()
+    assert "493.5 relevant" in paper.reason("trec-covid", "Recall@100")
+    assert paper.reason("trec-covid", "NDCG@10") == paper.reason("scifact", "Recall@100") == ""
 
 
 def test_every_table_with_printed_values_says_where_they_stand() -> None:
     printed = {name for name, about in shown_tables().items() if "rinted" in str(about["columns"])}
     assert printed == {"table-1", "bias", "lengths-medians", "similarities"}
-    assert load_facts().places.keys() == printed | {"claims", "table-2", "efficiency"}  # which name them in cells
+    assert load_paper().places.keys() == printed | {"claims", "table-2", "efficiency"}  # which name them in cells
 
 
 PARTS = [f"Figure {number}" for number in range(1, 5)] + [f"Table {number}" for number in range(1, 5)]
@@ -50,7 +50,7 @@ TASK_TYPES = (
 
 
 def test_every_part_of_the_paper_and_every_task_type_is_here_or_said_to_be_missing() -> None:
-    scope = load_facts().scope
+    scope = load_paper().scope
     names = [entry["part"] for entry in scope]
     assert [part for part in PARTS if not any(name.startswith(f"{part},") for name in names)] == []
     assert [part for part in APPENDIX if not any(name.startswith("Appendix") and part in name for name in names)] == []
@@ -60,8 +60,8 @@ def test_every_part_of_the_paper_and_every_task_type_is_here_or_said_to_be_missi
     # Not missing: the catalogue has its datasets, and their measures are computed.
     instructed = {"followir.core17": "p-MRR@1000", "mfollowir.fas": "p-MRR@1000", "instructir.msmarco": "robustness@10"}
     assert {name: load_catalogue().own_measure(name) for name in instructed} == instructed
-    assert not any("instruction retrieval" in each for each in load_facts().out_of_scope)
+    assert not any("instruction retrieval" in each for each in load_paper().out_of_scope)
     here = [target for entry in scope for target in entry.get("here", ())]
     # The same file may show two parts.
     assert set(here) == {*TABLES, *FIGURES}
-    assert all(f"{entry['part']}: {entry['missing']}." in load_facts().out_of_scope for entry in scope if "missing" in entry)
+    assert all(f"{entry['part']}: {entry['missing']}." in load_paper().out_of_scope for entry in scope if "missing" in entry)
