@@ -277,7 +277,7 @@ def recorded(forger: Forger) -> None:
 
 
 def text(forger: Forger, name: str, old: str, new: str, count: int = 1) -> None:
-    """Replace a text in a file for reading, and make the records of the pages again."""
+    """Replace a text in a derived file, and make the records of the pages again."""
     found = forger.path(name).read_bytes().decode()
     assert old in found, (name, old)
     forger.replace(name, found.replace(old, new, count).encode())
@@ -290,7 +290,7 @@ def packed(forger: Forger, name: str, change: str) -> None:
 
 
 def table(forger: Forger, name: str, change: Callable[[pa.Table], pa.Table], **options: Any) -> None:
-    """Replace a Parquet file for reading."""
+    """Replace a derived Parquet file."""
     rows = change(pq.read_table(forger.path(name)))
     forger.path(name).unlink()
     pq.write_table(rows, forger.path(name), **options)
@@ -381,7 +381,7 @@ def read_table(part: str) -> list[Forgery]:
 
 RESULTS = [each for each in read_table("results") if not each.sample]
 PAGES = read_table("pages")
-"""Of results, those that may stand in one folder together by the order of their families; and of files for reading."""
+"""Of results, those that may stand in one folder together by the order of their families; and of derived files."""
 
 OF_SAMPLES = [each for each in read_table("results") if each.sample]
 """Those of results that only a sample sees."""

@@ -26,7 +26,7 @@ SUMS = ("total", "summary", "report", "paper")
 """Lines of Snakemake's plan that are no jobs: the total, and targets that only name files."""
 
 REPORTED = ("results/report.html", "results/scores.parquet", "results/inspection/small.json", "results/figures/cost.svg")
-"""Files for reading of one dataset; all others of the report are made with them."""
+"""Derived files of one dataset; all others of the report are made with them."""
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """The paths of the files of the choice below the results."""
 
-from beirflow.core.patterns import ForReading
+from beirflow.core.patterns import Derived
 
-PAGE = ForReading("choice.html")
-TABLE = ForReading("choice.csv")
-RECORD = ForReading("choice.json")
+PAGE = Derived("choice.html")
+TABLE = Derived("choice.csv")
+RECORD = Derived("choice.json")

@@ -14,7 +14,7 @@ from beirflow.evaluation.machine_load import BUSY_LOAD, IN_WORDS
 from beirflow.evaluation.paired_tests import LEVEL
 from beirflow.extensions.choice.scatter import Scatter, scatter
 from beirflow.extensions.choice.table import LEAST_DOCUMENTS, ChoiceFiles, Prices, cheapest, choice_table, known_costs
-from beirflow.report.pages import Cell, Table, counted, framed, listed, number, record_files_for_reading, short, write_page
+from beirflow.report.pages import Cell, Table, counted, framed, listed, number, record_derived_files, short, write_page
 
 BUDGETS = {"milliseconds": ("milliseconds", 1.0, "{:g} ms a query"), "gigabytes": ("index_bytes", giga, "{:g} GB of index")}
 """By key of ``choice``, the column, the size of its unit, and how it is said."""
@@ -72,7 +72,7 @@ def write_choice(
         "least_documents": LEAST_DOCUMENTS,
     }
     write_page("choice.html.j2", page_path, values, scripts=["tables.js"])
-    record_files_for_reading(
+    record_derived_files(
         paths=[page_path, table_path],
         manifest_path=manifest_path,
         record_path=str(record_of(page_path)),

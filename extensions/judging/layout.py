@@ -1,11 +1,11 @@
 """The paths of pools and of their judgements below the results."""
 
-from beirflow.core.patterns import ForReading
+from beirflow.core.patterns import Derived
 
-POOL = ForReading("pool/{dataset}.jsonl")
-POOL_RECORD = ForReading("pool/{dataset}.json")
-JUDGED = ForReading("judge/{dataset}.jsonl")
-RECORD = ForReading("judge/{dataset}.json")
-SAMPLE = ForReading("judge/{dataset}-sample.jsonl")  # pairs that people judged, which the judge grades too
-ANSWERS = ForReading("judge/{dataset}.answers")  # all answers of the judge, which no job asks for again
-PAGE = ForReading("judge/{dataset}.html")
+POOL = Derived("pool/{dataset}.jsonl")
+POOL_RECORD = Derived("pool/{dataset}.json")
+JUDGED = Derived("judge/{dataset}.jsonl")
+RECORD = Derived("judge/{dataset}.json")
+SAMPLE = Derived("judge/{dataset}-sample.jsonl")  # pairs that people judged, which the judge grades too
+ANSWERS = Derived("judge/{dataset}.answers")  # all answers of the judge, which no job asks for again
+PAGE = Derived("judge/{dataset}.html")

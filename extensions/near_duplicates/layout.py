@@ -1,6 +1,6 @@
 """The paths of near-duplicates below the results."""
 
-from beirflow.core.patterns import ForReading
+from beirflow.core.patterns import Derived
 
-SCORES = ForReading("near-duplicates/{dataset}/{other}.csv")
-PAIRS = ForReading("near-duplicates/{dataset}/{other}-pairs.csv")
+SCORES = Derived("near-duplicates/{dataset}/{other}.csv")
+PAIRS = Derived("near-duplicates/{dataset}/{other}-pairs.csv")

@@ -1,11 +1,11 @@
 """The paths of the paper's files below the results."""
 
-from beirflow.core.patterns import ForReading
+from beirflow.core.patterns import Derived
 
-TABLE = ForReading("paper/{table}.csv")
-FIGURE_PDF = ForReading("paper/{figure}.pdf")
-FIGURE_SVG = ForReading("paper/{figure}.svg")
-WORDS = ForReading("paper/words/{dataset}.parquet")
-STATISTICS = ForReading("paper/words/{dataset}.json")
-PAGE = ForReading("paper/index.html")
-RECORD = ForReading("paper/index.json")
+TABLE = Derived("paper/{table}.csv")
+FIGURE_PDF = Derived("paper/{figure}.pdf")
+FIGURE_SVG = Derived("paper/{figure}.svg")
+WORDS = Derived("paper/words/{dataset}.parquet")
+STATISTICS = Derived("paper/words/{dataset}.json")
+PAGE = Derived("paper/index.html")
+RECORD = Derived("paper/index.json")

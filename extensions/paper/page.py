@@ -21,7 +21,7 @@ from beirflow.report.pages import (
     embedded,
     framed,
     number,
-    record_files_for_reading,
+    record_derived_files,
     words,
     write_page,
 )
@@ -69,7 +69,7 @@ def write_paper(
     written += [_file(folder, kind(figure=name)) for name in FIGURES for kind in (FIGURE_PDF, FIGURE_SVG)]
     paths = [page_path, *written, *other_paths]
     printed = printed_digests()
-    record_files_for_reading(paths=paths, manifest_path=manifest_path, record_path=record_path, job=job, printed=printed)
+    record_derived_files(paths=paths, manifest_path=manifest_path, record_path=record_path, job=job, printed=printed)
 
 
 def page_table(name: str, table: pd.DataFrame, note: Callable[[Record], object] = lambda _: "") -> tuple[Table, list[str]]:

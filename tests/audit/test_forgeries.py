@@ -40,7 +40,7 @@ def unseen(forger: Forger, forgeries: list[Forgery], sample: int) -> list[str]:
 
 def without_pages(forger: Forger) -> Forger:
     for path in [path for path in forger.results.rglob("*") if path.is_file()]:
-        if kinds.is_for_reading(path.relative_to(forger.results).as_posix()):
+        if kinds.is_derived(path.relative_to(forger.results).as_posix()):
             path.unlink()
     return forger
 

@@ -41,7 +41,7 @@ class Experiment:
     Attributes:
         made: files that each commit makes from the inputs.
         audited: targets of Snakemake that read these, with each commit's own results.
-        shown: files for reading that each commit makes from the results of the earlier one.
+        shown: derived files that each commit makes from the results of the earlier one.
         by_snakemake: targets that are made by Snakemake as users run it, in place of ``made``.
         options: configuration of these targets for the working tree, as Snakemake's ``--config`` takes it.
         options_before: the same for the commit, where these are keys of their own.
@@ -126,7 +126,7 @@ class Comparison:
                     raise SystemExit(f"{code} wrote no {VERDICTS[target]}:\n{printed}")
             work.rename(self.folder / f"audited-{side}-{name}")
         for code, side in ((self.earlier, "earlier"), (self.later, "later")):
-            self.say(f"{name}: making files for reading with the {side} code")
+            self.say(f"{name}: making derived files with the {side} code")
             shutil.copytree(self.folder / f"earlier-{name}", work)
             remove_pages(work / "results")
             self.make(code, work, parts.shown)

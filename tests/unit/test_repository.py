@@ -54,7 +54,7 @@ COLUMNS = {
     "confusion.csv": confusion.COLUMNS,
     "systems.csv": systems.COLUMNS,
 }
-"""Columns of files for reading, by the first path of their section in docs/files.md."""
+"""Columns of derived files, by the first path of their section in docs/files.md."""
 
 
 def rules() -> dict[str, Any]:

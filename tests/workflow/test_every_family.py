@@ -1,4 +1,4 @@
-"""One experiment with every family and every kind of encoder, and every file for reading of it."""
+"""One experiment with every family and every kind of encoder, and every derived file of it."""
 
 import csv
 import json

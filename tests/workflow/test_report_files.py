@@ -1,4 +1,4 @@
-"""The files for reading, through Snakemake: the report, the BEIR paper, and a crate whose instructions make its results again."""
+"""The derived files, through Snakemake: the report, the BEIR paper, and a crate whose instructions make its results again."""
 
 import re
 import shlex

@@ -42,7 +42,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 
 MOST_FILES = 200_000  # files that records may name all together; BEIR in chunks has fewer
 
-EARLIER = "files for reading are of these results"  # name of the check that earlier ones are not
+EARLIER = "derived files are of these results"  # name of the check that earlier ones are not
 
 REPRESENTED = "representations are as they were recorded"
 

@@ -1,4 +1,4 @@
-"""Differences between files for reading and the same files made again."""
+"""Differences between derived files and the same files made again."""
 
 import gzip
 import json
@@ -142,8 +142,8 @@ def _short(value: Any) -> str:
 
 
 def _of_results(record: Mapping[str, Any]) -> dict[str, str]:
-    """Return the inputs with their digests, but for files for reading, which are made again, too."""
-    return {path: digest for path, digest in part(record, "inputs", kind=dict).items() if not kinds.is_for_reading(path)}
+    """Return the inputs with their digests, but for derived files, which are made again, too."""
+    return {path: digest for path, digest in part(record, "inputs", kind=dict).items() if not kinds.is_derived(path)}
 
 
 def _other_packed(here: Path, made: Path) -> str:

@@ -5,13 +5,13 @@ from pathlib import PurePosixPath
 from beirflow.audit.chain import Chain, is_whole
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, WARNING, Check
 from beirflow.core import kinds, layout
-from beirflow.core.kinds import PATTERNS, TRACES, is_for_reading
+from beirflow.core.kinds import PATTERNS, TRACES, is_derived
 from beirflow.core.layout import ARCHIVE, LOG, MANIFEST, RUN, TREC_RUN
 from beirflow.core.writing import PARTIAL
 
 NAME = "no file is left over"
 
-RESULTS = tuple(each for each in PATTERNS if each not in (*kinds.FOR_READING, layout.MODEL_OF_DATASET))  # which is a folder
+RESULTS = tuple(each for each in PATTERNS if each not in (*kinds.DERIVED, layout.MODEL_OF_DATASET))  # which is a folder
 """Every form that a result can have."""
 
 PLACES = {pattern.partition("/")[0] for pattern in PATTERNS}  # the first part of each path
@@ -108,7 +108,7 @@ def _other_results(chain: Chain) -> tuple[str, ...]:
 
 def _belongs(chain: Chain, path: str, archives: set[str]) -> bool:
     """Test whether a file belongs here: it is named by a record, or is an archive, a run in TREC form, or for reading."""
-    if path in chain.claims or path == MANIFEST or is_for_reading(path):
+    if path in chain.claims or path == MANIFEST or is_derived(path):
         return True
     if archive := ARCHIVE.names_in(path):
         return archive["archive"] in archives

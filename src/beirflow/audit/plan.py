@@ -10,7 +10,7 @@ from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, WARNING, C
 from beirflow.audit.configured import Configured
 from beirflow.audit.scratch import Scratch
 from beirflow.core import layout
-from beirflow.core.kinds import is_for_reading, is_one_of
+from beirflow.core.kinds import is_derived, is_one_of
 from beirflow.core.layout import MANIFEST, SUMMARY
 from beirflow.run.provenance import code_state
 
@@ -31,7 +31,7 @@ def check_plan(chain: Chain, configured: Configured, place: Scratch) -> Iterator
     folders = tuple(f"{path}/" for path in jobs if not Path(path).suffix)  # of trained models
     own = {path: next((folder[:-1] for folder in folders if path.startswith(folder)), path) for path in chain.claims}
     further = dict[str, list[str]]()  # by record
-    for path in (path for path in chain.claims if own[path] not in jobs and not is_for_reading(path)):
+    for path in (path for path in chain.claims if own[path] not in jobs and not is_derived(path)):
         further.setdefault(next(iter(chain.claims[path].values())), []).append(path)
     for by, paths in further.items():
         found = f"{by} names {', '.join(paths[:3])}" + (f" and {len(paths) - 3} others" if len(paths) > 3 else "")

@@ -35,7 +35,7 @@ NAME = "files are what their jobs make of the results"
 
 SOURCES = "data and models are those that were used"  # name of checks of jobs that read files outside the results
 
-READING = "files for reading are compared with the results"
+READING = "derived files match the results"
 
 NOT_MADE_AGAIN = (
     *(layout.MATCHES, layout.LATENCY, layout.REFERENCES, layout.HUB_DATASET),
@@ -83,8 +83,8 @@ def check_replay(chain: Chain, configured: Configured) -> Iterator[Check]:
 
 
 def _compared_files(chain: Chain) -> list[str]:
-    """List the stored files that a job may make again: those of the chain, runs in TREC form, and files for reading."""
-    others = [path for path in chain.listing.files if kinds.is_for_reading(path) or layout.TREC_RUN.names_in(path)]
+    """List the stored files that a job may make again: those of the chain, runs in TREC form, and derived files."""
+    others = [path for path in chain.listing.files if kinds.is_derived(path) or layout.TREC_RUN.names_in(path)]
     own = (layout.AUDIT, layout.AUDIT_RECORD, *chain.earlier)
     return [path for path in sorted({*chain.claims, *others}) if path in chain.listing.files and path not in own]
 
@@ -186,7 +186,7 @@ class Replay:
     def _problem(self, path: str, job: Any) -> str:
         """Say why a job cannot or must not run here; empty if it can."""
         configured, names = self._configured, dict(job.wildcards.items())
-        if configured.unknown and (path == SUMMARY or kinds.is_for_reading(path)):
+        if configured.unknown and (path == SUMMARY or kinds.is_derived(path)):
             return f"this needs the extension of {', '.join(configured.unknown)}"
         if not _opens_files(job, self._place):
             return ""
@@ -263,7 +263,7 @@ class Replay:
         if odd := self._chain.listing.oddity(path):
             raise RecordError(f"{odd[0]} is {odd[1]}, which is not followed or opened; a plain file was expected", path)
         here = self._place.folder / path
-        if here.exists() or not kinds.is_for_reading(path):
+        if here.exists() or not kinds.is_derived(path):
             return
         here.parent.mkdir(parents=True, exist_ok=True)
         if job := self._job(path):
@@ -338,14 +338,14 @@ def _made_with_other_catalogue(chain: Chain, path: str) -> bool:
 
 
 def _check_rest(chain: Chain, compared: Collection[str]) -> Iterator[Check]:
-    """Name the files for reading that were compared with nothing, or only with the record of their page."""
+    """Name the derived files that were compared with nothing, or only with the record of their page."""
     # An inventory that was made again has the digests of its copies.
     named = tuple(f"{inventory.copies}/" for inventory in kinds.INVENTORIES if inventory.path in compared)
     own = (layout.AUDIT, layout.AUDIT_RECORD, *chain.earlier, *compared)
     if trained := [path for path in sorted(chain.claims) if layout.MODEL_OF_DATASET_RECORD.names_in(path)]:
         found = f"{len(trained)} trainings of models were not made again, e.g. that of {trained[0]}"
         yield Check("models are what their training gives", NOT_CHECKED, found, "", tuple(trained))
-    paths = [path for path in sorted(chain.listing.files) if kinds.is_for_reading(path) and path not in own]
+    paths = [path for path in sorted(chain.listing.files) if kinds.is_derived(path) and path not in own]
     others = [path for path in paths if path not in chain.claims and not path.startswith(named)]
     if others:
         some = ", ".join(others[:3]) + " and others" * (len(others) > 3)

@@ -35,7 +35,7 @@ def grades(sections: Sections) -> list[tuple[str, str]]:
     if any(check.status == FAILED for check in sections.get("published scores", ())):
         steps["published scores"] = "failed"
     if any(check.name == EARLIER and check.status == WARNING for check in sections.get("chain", ())):
-        steps["files for reading"] = "of other results"
+        steps["derived files"] = "of other results"
     return list(steps.items())
 
 

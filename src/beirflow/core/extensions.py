@@ -58,7 +58,7 @@ class Inventory(NamedTuple):
 
     path: Pattern  # of the file below the results
     named: Callable[[Any], set[str]]  # from its JSON, the files that were there when it was written
-    copies: Pattern  # the folder of the copies; an audit makes those again that are files for reading by a pattern of their own
+    copies: Pattern  # the folder of the copies; an audit makes those again that are derived files by a pattern of their own
 
 
 class Observer(NamedTuple):

@@ -1,19 +1,19 @@
-"""Kinds of results by their paths: representations, files for reading, traces of jobs."""
+"""Kinds of results by their paths: representations, derived files, traces of jobs."""
 
 from collections.abc import Iterable
 
 from beirflow.core import layout
 from beirflow.core.extensions import extensions
-from beirflow.core.patterns import ForReading, Pattern, Trace, is_safe, patterns_in
+from beirflow.core.patterns import Derived, Pattern, Trace, is_safe, patterns_in
 
 PATTERNS = (*patterns_in(layout), *(pattern for extension in extensions() for pattern in extension.patterns))
-FOR_READING = tuple(pattern for pattern in PATTERNS if isinstance(pattern, ForReading))
+DERIVED = tuple(pattern for pattern in PATTERNS if isinstance(pattern, Derived))
 
 PAGES = {record: page for extension in extensions() for record, page in extension.pages.items()}
 """Pages of extensions by the patterns of their records."""
 
 PAGE_RECORDS: dict[str, str] = {layout.REPORT_RECORD: layout.REPORT, **{record: page.path for record, page in PAGES.items()}}
-"""Records of files for reading, and the page that each was written with."""
+"""Records of derived files, and the page that each was written with."""
 
 INVENTORIES = tuple(inventory for extension in extensions() for inventory in extension.inventories)
 COPIES = tuple(f"{inventory.copies}/" for inventory in INVENTORIES)
@@ -33,9 +33,9 @@ def is_one_of(path: str, patterns: Iterable[Pattern]) -> bool:
     return any(pattern.names_in(path) is not None for pattern in patterns)
 
 
-def is_for_reading(path: str) -> bool:
-    """Test whether a path below the results is that of a file for reading."""
-    return path.startswith(COPIES) or is_one_of(path, FOR_READING)
+def is_derived(path: str) -> bool:
+    """Test whether a path below the results is that of a derived file."""
+    return path.startswith(COPIES) or is_one_of(path, DERIVED)
 
 
 def is_trace(path: str) -> bool:

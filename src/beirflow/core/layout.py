@@ -5,7 +5,7 @@ It holds paths and nothing else: an edit here alone reruns nothing, since Snakem
 
 from pathlib import Path
 
-from beirflow.core.patterns import ForReading, Pattern, Trace
+from beirflow.core.patterns import Derived, Pattern, Trace
 
 RESULTS = "<results>"  # the folder of all results, as Snakemake fills it in
 
@@ -62,7 +62,7 @@ RUN = Pattern("runs/{system}/{dataset}.parquet")
 RUN_RECORD = Pattern("runs/{system}/{dataset}.json")
 TREC_RUN = Pattern("runs/{system}/{dataset}.trec.gz")
 
-EXPLANATION = ForReading("explanations/{system}/{dataset}.html")
+EXPLANATION = Derived("explanations/{system}/{dataset}.html")
 
 METRICS = Pattern("metrics/{system}/{dataset}.json")
 ROW_METRICS = Pattern("metrics/{system}/{row}.json")  # the same of a dataset of forums, which has no run of its own
@@ -71,32 +71,32 @@ PER_QUERY = Pattern("metrics/{system}/{dataset}.parquet")
 SUMMARY = Pattern("summary.csv")
 MANIFEST = Pattern("manifest.json")
 
-SCORES = ForReading("scores.parquet")
-SIGNIFICANCE = ForReading("significance.csv")
-UNCERTAINTY = ForReading("uncertainty.csv")
-NANOBEIR = ForReading("nanobeir.csv")
-CONFUSION = ForReading("confusion.csv")
-COST = ForReading("cost.csv")
-SYSTEMS = ForReading("systems.csv")
-REFERENCES = ForReading("references.csv")
-INSPECTION = ForReading("inspection/{dataset}.json")
-MATCHES = ForReading("matches/{system}/{dataset}.json")
-TABLE_TEX = ForReading("tables/{table}.tex")
-TABLE_MD = ForReading("tables/{table}.md")
-CITATIONS = ForReading("tables/datasets.bib")
-FIGURE_PDF = ForReading("figures/{figure}.pdf")
-FIGURE_SVG = ForReading("figures/{figure}.svg")
-FIGURE_DATA = ForReading("figures/{figure}.csv")
-REPORT = ForReading("report.html")
-REPORT_RECORD = ForReading("report.json")
+SCORES = Derived("scores.parquet")
+SIGNIFICANCE = Derived("significance.csv")
+UNCERTAINTY = Derived("uncertainty.csv")
+NANOBEIR = Derived("nanobeir.csv")
+CONFUSION = Derived("confusion.csv")
+COST = Derived("cost.csv")
+SYSTEMS = Derived("systems.csv")
+REFERENCES = Derived("references.csv")
+INSPECTION = Derived("inspection/{dataset}.json")
+MATCHES = Derived("matches/{system}/{dataset}.json")
+TABLE_TEX = Derived("tables/{table}.tex")
+TABLE_MD = Derived("tables/{table}.md")
+CITATIONS = Derived("tables/datasets.bib")
+FIGURE_PDF = Derived("figures/{figure}.pdf")
+FIGURE_SVG = Derived("figures/{figure}.svg")
+FIGURE_DATA = Derived("figures/{figure}.csv")
+REPORT = Derived("report.html")
+REPORT_RECORD = Derived("report.json")
 
-LATENCY = ForReading("latency/{system}/{dataset}.json")
+LATENCY = Derived("latency/{system}/{dataset}.json")
 
-AUDIT = ForReading("audit.html")
-AUDIT_RECORD = ForReading("audit.json")
-GATE = ForReading("gate.json")
-GATE_JUNIT = ForReading("gate.xml")
-GATE_COMMENT = ForReading("gate.md")
+AUDIT = Derived("audit.html")
+AUDIT_RECORD = Derived("audit.json")
+GATE = Derived("gate.json")
+GATE_JUNIT = Derived("gate.xml")
+GATE_COMMENT = Derived("gate.md")
 
 LOG = Trace("logs/{job}.log")
 BENCHMARK = Trace("benchmarks/{job}.tsv")

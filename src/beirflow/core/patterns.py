@@ -42,7 +42,7 @@ class Pattern(str):
         return f"{folder}/{self}"
 
 
-class ForReading(Pattern):
+class Derived(Pattern):
     """A pattern of files that are made from the results for people and other programs; no result depends on them."""
 
     __slots__ = ()

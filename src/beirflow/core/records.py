@@ -111,7 +111,7 @@ def made_in(record: Mapping[str, Any], key: str) -> list[str]:
 
 
 def check_inputs(record_path: str | Path, record: Mapping[str, Any], expected: Mapping[str, str], **fields: Any) -> None:
-    """Check that a file was made from the inputs that it is used with (digests by path below the results), and other fields have the expected values.
+    """Check the inputs (digests by path below the results) and other fields of a record against those that are used.
 
     Raises DataError if it was made from something else.
     """

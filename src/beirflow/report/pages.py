@@ -206,7 +206,7 @@ def _policy(code: Mapping[str, str]) -> str:
     return "; ".join(["default-src 'none'", "img-src data:", "base-uri 'none'", "form-action 'none'", *allowed])
 
 
-def record_files_for_reading(*, paths: Sequence[str], manifest_path: str, record_path: str, job: Job, **facts: Any) -> None:
-    """Record the files for reading, the manifest of the results that they were made from, and further facts."""
+def record_derived_files(*, paths: Sequence[str], manifest_path: str, record_path: str, job: Job, **facts: Any) -> None:
+    """Record the derived files, the manifest of the results that they were made from, and further facts."""
     outputs = {path: file_digest(path) for path in paths}
     write_record(record_path, job, inputs={manifest_path: file_digest(manifest_path)}, outputs=outputs, **facts)

@@ -18,7 +18,7 @@ from beirflow.core.records import Job, read_json
 from beirflow.evaluation.scores import most_documents
 from beirflow.report import leaderboard as boards
 from beirflow.report import tables
-from beirflow.report.pages import counted, embedded, listed, record_files_for_reading, write_page
+from beirflow.report.pages import counted, embedded, listed, record_derived_files, write_page
 from beirflow.report.registry import FIGURES, TEMPLATES
 from beirflow.run.by_name import by_name
 
@@ -28,7 +28,7 @@ MOST_NAMED = 4  # systems that the first sentence names
 
 @dataclass(frozen=True)
 class ReportFiles:
-    """Files that a report shows, and other files for reading, which its record names.
+    """Files that a report shows, and other derived files, which its record names.
 
     ``means_paths`` are of every system on every dataset and every forum, some named twice; next to each SVG of ``figure_paths``
     is its PDF; ``matches_paths`` are those of some systems on every corpus.
@@ -52,7 +52,7 @@ class ReportFiles:
 def write_report(
     *, files: ReportFiles, report_path: str, baseline: str, additions: Mapping[str, Mapping[str, Any]] = NOTHING, job: Job
 ) -> None:
-    """Write the page, and a record of it and of all other files for reading.
+    """Write the page, and a record of it and of all other derived files.
 
     ``additions`` has functions that return a table below that of costs, or None, and a note, and, by their names, their arguments
     besides the costs.
@@ -112,7 +112,7 @@ def write_report(
     shown = [*files.inspection_paths, *files.matches_paths, *data, *files.figure_paths]
     record_path = str(record_of(report_path))
     written = [report_path, *shown, *files.other_paths, *filter(None, [files.references_path])]
-    record_files_for_reading(paths=written, manifest_path=files.manifest_path, record_path=record_path, job=job)
+    record_derived_files(paths=written, manifest_path=files.manifest_path, record_path=record_path, job=job)
 
 
 def _datasets(means: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from beirflow.audit.verdict import for_terminal
 from beirflow.config.load import load_experiment
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
-from beirflow.core.kinds import FOR_READING
+from beirflow.core.kinds import DERIVED
 from beirflow.core.layout import AUDIT, AUDIT_RECORD, REPORT_RECORD
 from beirflow.core.records import FORMAT, RECORD_DIGEST, read_json, write_json
 from beirflow.extensions.choice import layout as choice
@@ -279,7 +279,7 @@ def test_whatever_the_rules_write_for_reading_is_not_left_over(audited: Forger) 
         "depth": 10,
         "other": "more",
     }
-    names = {pattern(**of_one) for pattern in FOR_READING} | {"code/workflow/rules/audit.smk"}
+    names = {pattern(**of_one) for pattern in DERIVED} | {"code/workflow/rules/audit.smk"}
     assert {"cost.csv", "significance.csv", "report.html", "figures/cost.svg", "inspection/small.json"} <= names
     for name in names - {REPORT_RECORD, choice.RECORD, paper.RECORD, AUDIT, AUDIT_RECORD}:
         audited.path(name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""Files for reading are told from what results depend on."""
+"""Derived files are told from what results depend on."""
 
 from beirflow.core import layout
-from beirflow.core.kinds import is_for_reading
+from beirflow.core.kinds import is_derived
 
 READ_ON = ["DOCUMENTS", "CORPUS", "QUERY_VECTORS", "CANDIDATES", "RUN", "RUN_RECORD", "TREC_RUN", "METRICS", "PER_QUERY"]
 
@@ -21,4 +21,4 @@ def test_what_a_result_depends_on_is_not_for_reading() -> None:
             f"x/{layout.COST}",
         ),
     ]
-    assert [path for path in paths if is_for_reading(path)] == []
+    assert [path for path in paths if is_derived(path)] == []

@@ -63,7 +63,7 @@ def exported(tmp_path: Path) -> Path:
 def test_every_table_is_written_in_both_forms_and_for_reading(exported: Path) -> None:
     names = {path.name for path in (exported / "tables").iterdir()}
     assert names == {f"{name}.{form}" for name in TABLES for form in ("tex", "md")} | {"datasets.bib"}
-    assert all(kinds.is_for_reading(f"tables/{name}") for name in names)
+    assert all(kinds.is_derived(f"tables/{name}") for name in names)
     assert (exported / "tables/leaderboard.md").read_text().startswith("| System | mean of 2 | fever | scifact |")
     assert (exported / "tables/leaderboard.md").read_text().endswith("- Mean of 2: fever, scifact.\n")
     assert "% Mean of 2: fever, scifact.\n" in (exported / "tables/leaderboard.tex").read_text()

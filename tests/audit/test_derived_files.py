@@ -79,7 +79,7 @@ def test_files_of_an_earlier_configuration_are_one_warning_and_edited_ones_fail(
     assert (found.status, set(found.files)) == (WARNING, {RECORD, *named_by_report})
     assert f"{1 + len(named_by_report)} files are of an earlier configuration" in found.found
     assert found.repair.endswith(f" -- {reported.results}/report.html")
-    assert ("files for reading", "of other results") in grades({"chain": checks})
+    assert ("derived files", "of other results") in grades({"chain": checks})
     reported.path("significance.csv").unlink()
     run_rules(reported.results, reported.experiment, ["significance.csv"])  # as after a report that was interrupted
     assert [check.status for check in reported.noticed()] == [WARNING]
@@ -163,7 +163,7 @@ def test_every_file_for_reading_has_a_rule_that_makes_it_again(reported: Forger,
     without_judge = (judging.JUDGED, judging.RECORD, judging.SAMPLE, judging.ANSWERS)  # none is configured
     by_no_rule += tuple(pattern(**names) for pattern in without_judge)
     in_folders = (exchanged.CRATE_CONFIGURATION,)  # which are an output as a whole
-    paths = [pattern(**names) for pattern in kinds.FOR_READING if pattern not in (*of_other_names, *in_folders)]
+    paths = [pattern(**names) for pattern in kinds.DERIVED if pattern not in (*of_other_names, *in_folders)]
     paths += [paper.TABLE(table=name) for name in TABLES]
     with rule_jobs(SNAKEFILE, reported.experiment, tmp_path / "results") as rules:
         assert {path for path in paths if rules.job(path) is None} == {*by_no_rule}
