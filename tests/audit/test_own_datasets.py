@@ -188,7 +188,7 @@ def reranked(tmp_path: Path, tiny_bert: Path, threads_as_before: None) -> Forger
 def test_candidates_are_ranked_again_and_runs_of_other_documents_are_found(reranked: Forger) -> None:
     checks = reranked.checks(sample=5)
     assert [check for check in checks if check.status == FAILED] == []
-    assert any(check.status == PASSED and "searched again" in check.name for check in checks)
+    assert any(check.status == PASSED and "recomputed rankings" in check.name for check in checks)
     run = "runs/tiny/own.parquet"
     reranked.edit_table(run, lambda rows: rows[rows["rank"] < 5])
     reranked.evaluate_again("tiny", "own")

@@ -32,7 +32,7 @@ def test_a_failed_audit_says_which_numbers_are_affected_and_its_repair_repairs_t
     content = path.read_bytes()
     path.write_bytes(content[:-1] + b"?")
     output = finished.run("audit", cores=1, ok=False)
-    assert "Numbers of the summary that are affected: tiny on small." in output
+    assert "Affected numbers of the summary: tiny on small." in output
     assert path.read_bytes() == content[:-1] + b"?"
     checks = finished.read("audit.json")["sections"]["chain"]
     (found,) = [check for check in checks if check["status"] == "failed"]

@@ -78,7 +78,7 @@ def test_an_audit_in_an_empty_folder_ends_with_its_verdict(finished_lexical: Wor
     assert f"\nThe audit of {results} failed: " in output
     assert "summary.csv has the sha256" in output
     assert not CRASH.search(output.replace(" failed: ", "")), output
-    assert output.rstrip().splitlines()[-1].startswith("Everything that was looked at: audits/")
+    assert output.rstrip().splitlines()[-1].startswith("All checks: audits/")
     assert files(results) == before
     assert not (mine / "page").exists()
     assert beirflow(mine, "audit", str(results), "-o", "page")[0] == 1

@@ -1,1 +1,1 @@
-"""The audit of results of an unknown sender: all checks in their order, the verdict, and the page."""
+"""Audit of results from an unknown sender: all checks, the verdict and the page; gate and explanation."""

@@ -1,10 +1,10 @@
-"""Scores of a run of Anserini or Pyserini as trec_eval reads them: the order of ties behind their published values."""
+"""Scores of an Anserini or Pyserini run as trec_eval reads them: the tie order of their published values."""
 
 import numpy as np
 import pandas as pd
 
 SAME = np.float32(1e-4)
-"""Distance to the score before within which Anserini regards a rounded score as a tie."""
+"""Distance to the previous score within which Anserini treats a rounded score as a tie."""
 
 STEP = np.float32(1e-6)
 
@@ -43,8 +43,8 @@ def lowered(scores: np.ndarray) -> np.ndarray:
         float32 of the same shape.
     """
     rounded = (np.floor(scores.astype(np.float64) * 1e4 + 0.5) / 1e4).astype(np.float32)
-    found, repeated = rounded.copy(), np.zeros(len(scores), np.float32)
+    adjusted, repeated = rounded.copy(), np.zeros(len(scores), np.float32)
     for rank in range(1, scores.shape[1]):
-        repeated = np.where(found[:, rank - 1] - rounded[:, rank] > SAME, np.float32(0), repeated + np.float32(1))
-        found[:, rank] = rounded[:, rank] - STEP * repeated
-    return found
+        repeated = np.where(adjusted[:, rank - 1] - rounded[:, rank] > SAME, np.float32(0), repeated + np.float32(1))
+        adjusted[:, rank] = rounded[:, rank] - STEP * repeated
+    return adjusted

@@ -42,20 +42,20 @@ def audit(
     call: Call | None = None,
     published: Published | None = None,
 ) -> str:
-    """Check a folder of results and write ``audit.json`` and ``audit.html``.
+    """Check a folder of results; write ``audit.json`` and ``audit.html``.
 
     Args:
         folder: The folder for these files.
-        experiment: The configuration of the person who audits: where datasets and models are. The manifest says what was
-            configured for the results.
+        experiment: The configuration of the auditor, with the places of datasets and models. The manifest has that of the
+            results.
         audited: The results, which are only read if they are not in ``folder``, where they are if None.
         sample: Documents and queries of each corpus to encode and search again; none if 0.
-        seed: Of the sample; drawn and recorded if None, so that the checked items cannot be known beforehand.
-        call: How the audit was called, for the commands that repair something; from this folder, if None.
-        published: What is known of the manifest from elsewhere; nothing if None.
+        seed: Seed of the sample; drawn and recorded if None, so that the checked items cannot be known beforehand.
+        call: Command line of the audit, for repair commands; one in this folder if None.
+        published: Published digest and signature of the manifest; neither if None.
 
     Returns:
-        What was found, for reading on a terminal.
+        The findings, for the terminal.
 
     Raises:
         VerdictError: A check failed; everything has been written then.
@@ -122,7 +122,7 @@ def run_checks(
 def _plan(
     chain: Chain, auditor: Experiment, sample: int, seed: int, published: Published
 ) -> list[tuple[str, Callable[[], Iterable[Check]]]]:
-    """Return every check with its section, in order: what comes later relies on the digests that were compared before."""
+    """Return the checks with their sections, in order: later ones rely on the digests that earlier ones compare."""
     configured = cache(lambda: configured_experiment(chain, auditor))
     return [
         ("chain", partial(check_published_digest, chain, published)),
@@ -136,7 +136,7 @@ def _plan(
 
 
 def _printable(value: Any) -> Any:
-    """Return the same with texts that can be written, read and shown on a terminal: names of files may be anything."""
+    """Escape unprintable characters in all texts of a value: file names may contain anything."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, Mapping):

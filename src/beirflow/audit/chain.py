@@ -1,7 +1,7 @@
-"""The chain of digests: the files that each record names, from the manifest down to the models.
+"""Chain of digests: the files that each record names, from the manifest down to the models.
 
-Every record says what it was made from and what it describes, as paths and digests, so the chain knows no family of systems. Only
-paths of one safe form are followed, so that nothing outside the folder is looked at.
+Every record names its inputs and outputs by path and digest, so the chain knows no family. Only safe relative paths are followed,
+so nothing outside the folder is read.
 """
 
 import errno
@@ -38,7 +38,7 @@ from beirflow.core.patterns import is_safe
 from beirflow.core.records import FORMAT, RECORD_DIGEST, SHA256, read_json
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
-"""Errors of a disk without room, which is no problem of the results."""
+"""Error numbers of a full disk, which is no fault of the results."""
 
 MOST_FILES = 200_000  # files that records may name all together; BEIR in chunks has fewer
 
@@ -48,26 +48,26 @@ REPRESENTED = "representations are as they were recorded"
 
 
 def in_words(error: Exception) -> str:
-    """Say what is wrong with a file that cannot be read, also where Python has no sentence for it."""
+    """Describe why a file cannot be read, also for exceptions without a sentence of their own."""
     if isinstance(error, (RecordError, DataError)):
         return str(error)
-    said = str(error)[:200]
+    message = str(error)[:200]
     if isinstance(error, KeyError):
-        return f"has no {said}"
+        return f"has no {message}"
     if isinstance(error, (TypeError, AttributeError, IndexError)):
-        return f"holds a value of another kind or size ({said})"
+        return f"holds a value of another type or size ({message})"
     if isinstance(error, (MemoryError, RecursionError)):
         return "is too large or too deep to be read"
-    return f"cannot be read ({said or type(error).__name__})"
+    return f"cannot be read ({message or type(error).__name__})"
 
 
 @dataclass
 class Chain:
-    """Everything that the manifest leads to."""
+    """Files and records that the manifest leads to, and what was found about them."""
 
     folder: Path  # the results
     manifest: Mapping[str, Any] = field(default_factory=dict)  # the root
-    call: Call = field(default_factory=Call)  # how the audit was called, for the commands that repair something
+    call: Call = field(default_factory=Call)  # command line of the audit, for repair commands
     claims: dict[str, dict[str, str]] = field(default_factory=dict)  # by file and digest, a record that names both
     results: dict[str, set[Result]] = field(default_factory=dict)  # by file, the systems and datasets that depend on it
     records: dict[str, Any] = field(default_factory=dict)  # by path, the records that could be read; None for one that could not
@@ -84,7 +84,7 @@ class Chain:
 
     @cached_property
     def repairs(self) -> Repairs:
-        """Return what makes the commands that repair something."""
+        """Return the repair commands of these results."""
         return Repairs(str(self.folder), self.call)
 
     @cached_property
@@ -101,8 +101,7 @@ class Chain:
     @property
     def tuning_rows(self) -> dict[str, Any]:
         """By dataset that is not evaluated, but on which systems were tuned, its corpora; in the form of ``datasets``."""
-        found: dict[str, Any] = part(self.manifest, TUNED_ON, kind=dict) if TUNED_ON in self.manifest else {}
-        return found
+        return part(self.manifest, TUNED_ON, kind=dict) if TUNED_ON in self.manifest else {}
 
     @property
     def means(self) -> dict[str, Result]:
@@ -111,36 +110,38 @@ class Chain:
         Raises:
             RecordError: The manifest names something else.
         """
-        found = {}
+        means = {}
         for path in part(self.manifest, "inputs", kind=dict):
             names = METRICS.names_in(path)
             if names is None:
                 raise RecordError(f"names {path!r}, which is no file of metrics of these results")
-            found[path] = (names["system"], names["dataset"])
-        return found
+            means[path] = (names["system"], names["dataset"])
+        return means
 
     @property
     def runs(self) -> list[Result]:
-        """Systems and corpora that have a run, those of systems among them that only others need."""
-        found = filter(None, map(RUN.names_in, self.claims))
-        return [(names["system"], names["dataset"]) for names in found]
+        """Systems and corpora that have a run, including systems that only other systems need."""
+        return RUN.pairs_in(self.claims)
 
     @property
     def evaluated(self) -> list[Result]:
-        """Systems and corpora that have metrics of their own, as a dataset of forums has not."""
-        found = filter(None, map(METRICS.names_in, self.claims))
-        return [(names["system"], names["dataset"]) for names in found if names["dataset"] in self.corpora]
+        """Systems and corpora with their own metrics; the mean of forums has none of its own."""
+        return [(system, dataset) for system, dataset in METRICS.pairs_in(self.claims) if dataset in self.corpora]
 
     def file(self, path: str) -> Path:
-        """Return a plain file of the results; raise RecordError for a link or a pipe, FileNotFoundError for nothing."""
-        if odd := self.listing.oddity(path):
-            raise RecordError(f"{odd[0]} is {odd[1]}, which is not followed or opened; a plain file was expected", path)
+        """Return a regular file of the results; raise RecordError for a link or a pipe, FileNotFoundError if it is missing."""
+        self.refuse_odd(path)
         if path not in self.listing.files:
             raise FileNotFoundError(errno.ENOENT, "is missing", path)
         return self.folder / path
 
+    def refuse_odd(self, path: str) -> None:
+        """Raise RecordError for a path that is, or is below, a link, a pipe or the like."""
+        if odd := self.listing.oddity(path):
+            raise RecordError(f"{odd[0]} is {odd[1]}, which is not followed or opened; a plain file was expected", path)
+
     def repair_command(self, *paths: str, goal: str = SUMMARY) -> str:
-        """Return the command that makes files again, and after them what is made from them."""
+        """Return the command that rebuilds files and then what depends on them."""
         present = [path for path in paths if path in self.listing.files or path in self.listing.odd]
         return self.repairs.make_again(present, [*paths, goal])
 
@@ -149,16 +150,16 @@ class Chain:
         return unique(self.results.get(path, ()))
 
     def failed(self, name: str, path: str, found: str, expected: str, results: Iterable[Result] | None = None) -> Check:
-        """Return a failed check of a file, with the command that makes it again; ``results`` are what depends on it if None."""
+        """Return a failed check of a file, with the command that rebuilds it; ``results`` are those that depend on it if None."""
         affected = self.affected(path) if results is None else unique(results)
         return Check(name, FAILED, found, expected, (path,), affected, self.repair_command(path))
 
     def unreadable(
         self, name: str, path: str, error: Exception, results: Iterable[Result] | None = None, repair: str | None = None
     ) -> Check:
-        """Return a check of a file that cannot be read: of the one that the error is about, unless a repair of ``path`` is given.
+        """Return the check of an unreadable file: the file that the error names, unless a repair of ``path`` is given.
 
-        It failed; it was not checked where the file is missing, since that is a failure of its own elsewhere.
+        It is failed, but "not checked" for a missing file, which is a failure of its own elsewhere.
         """
         cause = path if repair is not None else str(getattr(error, "path", None) or path)
         affected = self.affected(path) if results is None else unique(results)
@@ -166,12 +167,12 @@ class Chain:
         if isinstance(error, FileNotFoundError):
             return Check(name, NOT_CHECKED, f"{cause}: {error.filename} is missing", "", (cause,), affected, repair)
         if isinstance(error, OSError) and error.errno in FULL:
-            found = f"{cause}: the disk of {tempfile.gettempdir()} is full, where files are made again; set TMPDIR to another"
+            found = f"{cause}: the disk of {tempfile.gettempdir()}, where files are rebuilt, is full; set TMPDIR to another"
             return Check(name, NOT_CHECKED, found, "", (cause,), affected)
         return Check(name, FAILED, f"{cause}: {in_words(error)}", "what beirflow writes", (cause,), affected, repair)
 
     def guarded(self, name: str, path: str, check: Callable[[], Iterable[Check]]) -> list[Check]:
-        """Return the checks that ``check`` makes of a file, and at the end that it cannot be read, as :meth:`unreadable` does."""
+        """Collect the checks of a file; add :meth:`unreadable` if it cannot be read."""
         checks: list[Check] = []
         try:
             checks.extend(check())
@@ -181,13 +182,12 @@ class Chain:
 
     def record(self, path: str) -> dict[str, Any]:
         """Return the content of a record that the chain leads to; raise RecordError if it could not be read."""
-        found = self.records.get(path)
-        if found is None:
+        if (record := self.records.get(path)) is None:
             raise RecordError("could not be read", path)
-        return found
+        return record
 
     def follow(self) -> None:
-        """Walk from the manifest to every file that it leads to."""
+        """Follow the records from the manifest to every file."""
         for path, digest in part(self.manifest, "outputs", kind=dict).items():
             self._claim(path, digest, MANIFEST, EVERYTHING)
         means = self.means
@@ -197,23 +197,23 @@ class Chain:
             self._visit(path, result)
 
     def follow_pages(self) -> None:
-        """Take in the files that the records of pages name."""
+        """Add the files that the records of pages name."""
         for path in (path for path in PAGE_RECORDS if path in self.listing.files):
             self.problems += self.guarded("records can be read", path, partial(self._visit_page, path))
 
     def _claim(self, path: str, sha256: Any, by: str, *results: Result) -> None:
-        """Note that the record ``by`` says the digest of ``path``."""
+        """Add the digest of ``path`` that the record ``by`` names."""
         if not is_safe(path):
             raise RecordError(f"names {path!r}, which is no path below the results")
         if not isinstance(sha256, str) or not SHA256.fullmatch(sha256):
             raise RecordError(f"the sha256 of {path} is {sha256!r}")
         if path not in self.claims and len(self.claims) >= MOST_FILES:
-            raise RecordError(f"names {path}, but at most {MOST_FILES:,} files are looked at")
+            raise RecordError(f"names {path}, but at most {MOST_FILES:,} files are read")
         self.claims.setdefault(path, {}).setdefault(sha256, by)
         self.results.setdefault(path, set()).update(results)
 
     def _visit(self, path: str, result: Result) -> None:
-        """Take in what a record says, and follow the records that it names."""
+        """Add the files that a record names, and follow the records among them."""
         if (path, result) in self.visited:
             return
         self.visited.add((path, result))
@@ -233,7 +233,7 @@ class Chain:
                 self.problems.append(check)
 
     def _visit_page(self, path: str) -> Iterator[Check]:
-        """Take in the files that the record of a page names, or note that they show earlier results."""
+        """Add the files that the record of a page names, or note that they show earlier results."""
         record = self.read_whole(path)
         files = part(record, "outputs", kind=dict)
         if part(record, "inputs", MANIFEST) == file_digest(self.file(MANIFEST)):
@@ -243,7 +243,7 @@ class Chain:
         here = {name: file_digest(self.file(name)) for name in files if name in self.listing.files}
         self.changed |= {name: path for name, digest in here.items() if digest != files[name]}
         self.earlier |= {path, *(here.keys() - self.changed)}
-        found = f"{len(self.earlier)} files are of an earlier configuration, as {path} says: they do not show these results"
+        found = f"{len(self.earlier)} files are of an earlier configuration (according to {path}): they do not show these results"
         todo = self.repairs.make_again([], [PAGE_RECORDS[path]])
         yield Check(EARLIER, WARNING, found, "", tuple(self.earlier), (), todo)
 
@@ -256,7 +256,7 @@ class Chain:
         if record.get("format") != FORMAT:
             raise RecordError(f"has the format {record.get('format')!r}, and this beirflow reads the format {FORMAT}", path)
         if not is_whole(file):
-            raise RecordError(f"has another content than its own {RECORD_DIGEST}, {record.get(RECORD_DIGEST)}, says", path)
+            raise RecordError(f"does not match its own {RECORD_DIGEST}, {record.get(RECORD_DIGEST)}", path)
         return record
 
     def _read(self, path: str) -> Any:
@@ -271,7 +271,7 @@ class Chain:
 
 
 def is_whole(file: Path) -> bool:
-    """Test whether a record has the content that its own digest states."""
+    """Test whether the content of a record matches its own digest."""
     try:
         read_json(file)
     except DataError:
@@ -280,7 +280,7 @@ def is_whole(file: Path) -> bool:
 
 
 def check_digests(chain: Chain) -> Iterator[Check]:
-    """Follow the chain, and compare every file that the manifest leads to with every record that names it."""
+    """Follow the chain, and compare every file with every record that names it."""
     chain.follow()
     chain.follow_pages()
     name, good, size = "files are as they were recorded", 0, 0
@@ -291,8 +291,8 @@ def check_digests(chain: Chain) -> Iterator[Check]:
         absent += [] if is_here else [path]
         digest = file_digest(chain.folder / path) if is_here else next(iter(claims))
         if wrong := {other: by for other, by in claims.items() if other != digest}:
-            found = f"{path} has the sha256 {digest}" if is_here else f"{path} is not here, and {claims[digest]} says {digest}"
-            yield chain.failed(name, path, found, "; ".join(f"{by} says {other}" for other, by in wrong.items()))
+            found = f"{path} has the sha256 {digest}" if is_here else f"{path} is missing; {claims[digest]} records {digest}"
+            yield chain.failed(name, path, found, "; ".join(f"{other} ({by})" for other, by in wrong.items()))
         elif is_here:
             good, size = good + 1, size + chain.listing.files[path]
             if path.endswith(".parquet"):
@@ -307,7 +307,7 @@ def _check_head(chain: Chain, path: str) -> Iterator[Check]:
 
 
 def _absent(chain: Chain, paths: list[str]) -> Iterator[Check]:
-    """Report files that are named and not here: representations may have been deleted, all others fail."""
+    """Report missing files: representations may have been deleted, all others fail."""
     is_kept = chain.manifest["configuration"].get("keep_representations") is not False
     deleted = list[str]()
     for number, path in enumerate(paths):
@@ -327,8 +327,8 @@ def _absent(chain: Chain, paths: list[str]) -> Iterator[Check]:
             yield chain.failed("no file is missing", path, f"{path} is missing", f"{by} names it")
     if deleted:
         are_chunks = all(is_one_of(path, CHUNKS_OF_REPRESENTATIONS) for path in deleted)
-        why = "perhaps to save disk" if is_kept or not are_chunks else "as keep_representations: false asks"
-        found = f"{len(deleted)} files were deleted, {why}, and compared with nothing, e.g. {deleted[0]}"
+        why = "perhaps to save disk" if is_kept or not are_chunks else "by keep_representations: false"
+        found = f"{len(deleted)} files were deleted, {why}, and not compared, e.g. {deleted[0]}"
         results = unique(result for path in deleted for result in chain.results[path])
-        repair = "" if why.startswith("as") else chain.repair_command(*deleted[:SHOWN])
+        repair = "" if why.startswith("by") else chain.repair_command(*deleted[:SHOWN])
         yield Check(REPRESENTED, NOT_CHECKED, found, "", tuple(deleted[:SHOWN]), results, repair)

@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -18,19 +18,19 @@ SHOWN = 1000  # most files that one check names
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at."""
+    """One check with its finding."""
 
-    name: str  # what was looked at, in a few words
+    name: str  # what was checked, in a few words
     status: str  # ``passed``, ``failed``, ``warning`` or ``not checked``
-    found: str  # what is the case
-    expected: str = ""  # what should be; empty where ``found`` says it all
-    files: tuple[str, ...] = ()  # paths in the results that it is about
-    results: tuple[Result, ...] = field(default=())  # systems and datasets whose numbers depend on it
-    repair: str = ""  # what to do, a command where there is one
+    found: str  # finding
+    expected: str = ""  # expectation; empty where ``found`` implies it
+    files: tuple[str, ...] = ()  # paths of the results concerned
+    results: tuple[Result, ...] = ()  # systems and datasets whose numbers depend on it
+    repair: str = ""  # remedy, a command where there is one
 
 
 class RecordError(Exception):
-    """A record does not hold what it should; ``path`` is the file in the results, None for the one that was being looked at."""
+    """A record has a wrong content; ``path`` is the file in the results, None for the one being checked."""
 
     def __init__(self, message: str, path: str | None = None) -> None:
         super().__init__(message)
@@ -53,9 +53,9 @@ UNREADABLE = (
     RecordError,
     pa.ArrowException,
 )
-"""Errors of reading a file with unexpected content, or one that takes all memory or threads."""
+"""Exceptions from reading a file with unexpected content, or one that exhausts memory or threads."""
 
 
 def unique(results: Iterable[Result]) -> tuple[Result, ...]:
-    """Return systems and datasets, each once, in order."""
+    """Return distinct systems and datasets, sorted."""
     return tuple(sorted(set(results)))

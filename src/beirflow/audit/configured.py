@@ -1,4 +1,4 @@
-"""The experiment that a manifest states, compared with the catalogue and with the configuration of the person who audits."""
+"""Experiment of a manifest, compared with the catalogue and with the configuration of the auditor."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check
-from beirflow.audit.reading import part
+from beirflow.audit.reading import part, short
 from beirflow.config.configuration import KEYS, problems_with
 from beirflow.config.experiment import Experiment
 from beirflow.config.main_measure import cutoff_of, main_measure
@@ -24,26 +24,26 @@ from beirflow.data.catalogue.schema import CATALOGUE, NO_SUCH_KEY, Problems
 from beirflow.families.system import System
 from beirflow.ranking.run_settings import OF_THE_CORPUS, PLACES, without_places
 
-NAME = "the manifest is what its configuration asks for"
+NAME = "the manifest matches its configuration"
 
 BY_CATALOGUE, BY_AUDITOR, BY_CONFIGURATION = "the catalogue here", "your configuration", f"the configuration in {MANIFEST}"
 
 OF_A_CORPUS = (*OF_THE_CORPUS, "name", "row", "archive", "md5", "relevant_from")
-"""Facts of a dataset that are the same for everybody: neither where it is nor what its files themselves say."""
+"""Fields of a dataset that do not depend on the machine or on the content of its files."""
 
 
 class Configured(NamedTuple):
-    """The experiment that a manifest states, as far as it is known here."""
+    """Experiment of a manifest, as far as it is known here."""
 
-    experiment: Experiment  # without systems that nothing here knows; places are those of the person who audits
-    auditor: Experiment  # of the person who audits
+    experiment: Experiment  # without unknown systems; places of models and datasets are those of the auditor
+    auditor: Experiment  # configuration of the auditor
     known: frozenset[str]  # systems with settings of the catalogue or of the auditor, whose models and files may be opened
-    places: Mapping[str, str]  # by folder or file of the auditor, the one that is stated of the same system
-    unknown: Mapping[str, str]  # by system that nothing here knows, or that reads the run of one, what is unknown
+    places: Mapping[str, str]  # by folder or file of the auditor, the one in the manifest for the same system
+    unknown: Mapping[str, str]  # by unknown system, or one that reads the run of one, what is unknown
 
 
 def configured_experiment(chain: Chain, auditor: Experiment) -> Configured:
-    """Return the experiment of a manifest, with the places of the auditor; RecordError or ValueError for one that cannot be."""
+    """Return the experiment of a manifest, with the places of the auditor; RecordError or ValueError for an impossible one."""
     manifest = chain.manifest
     entries = part(manifest, "systems", kind=dict)
     unknown = {name: kind for name, entry in entries.items() if (kind := unknown_in(entry))}
@@ -71,8 +71,8 @@ def configured_experiment(chain: Chain, auditor: Experiment) -> Configured:
         if (here := auditor.systems.get(name)) and _same(system, here) and _paths(auditor, system) == _paths(auditor, here)
     }
     here_too = {name: replace(here, trained_on=systems[name].trained_on) for name, here in known.items()}
-    places = {
-        # Of a part of the documents, the number of all that the source has decides what is drawn.
+    datasets = {
+        # For a sample of the documents, the number of documents of the source determines which are drawn.
         name: replace(dataset, path=folder, documents=(auditor.datasets[name] if dataset.sample_documents else dataset).documents)
         for name, dataset in experiment.datasets.items()
         if name in auditor.datasets and auditor.datasets[name].form == dataset.form
@@ -81,47 +81,46 @@ def configured_experiment(chain: Chain, auditor: Experiment) -> Configured:
     machine = {key: auditor.config[key] for key in ("device", "token_budget", "jobs_per_gpu")}
     config = {**experiment.config, **machine, "data_dir": None}
     experiment = replace(
-        experiment, config=config, systems={**experiment.systems, **here_too}, datasets={**experiment.datasets, **places}
+        experiment, config=config, systems={**experiment.systems, **here_too}, datasets={**experiment.datasets, **datasets}
     )
     pairs = [(asdict(here.settings), asdict(systems[name].settings)) for name, here in known.items()]
-    moved = {ours[key]: said[key] for ours, said in pairs for key in PLACES if ours.get(key) and ours[key] != said.get(key)}
-    moved = {place: said for place, said in moved.items() if isinstance(place, str) and isinstance(said, str)}
+    places = [(own.get(key), other.get(key)) for own, other in pairs for key in PLACES]
+    moved = {own: other for own, other in places if own != other and isinstance(own, str) and isinstance(other, str)}
     return Configured(experiment, auditor, frozenset(known), moved, unknown)
 
 
 def _same(system: System, other: System) -> bool:
-    """Test whether two systems are the same wherever their files are."""
+    """Test whether two systems are the same apart from the places of their files."""
     one, two = (without_places(_as_json(asdict(each.settings))) for each in (system, other))
     return system.family == other.family and bool(one == two)
 
 
 def _paths(auditor: Experiment, system: System) -> tuple[Any, ...]:
-    """Return what decides over the paths of what a system stores: where an expansion is does."""
+    """Return what determines the paths of a system's files; the place of an expansion does."""
     family, settings = auditor.families[system.family], system.settings
     added = family.added(settings)
     return family.in_paths(settings), added.name if added else None
 
 
 def check_configured(chain: Chain, auditor: Experiment) -> Iterator[Check]:
-    """Compare a manifest with its configuration, with the catalogue, and with the configuration of the person who audits."""
-    manifest, before = chain.manifest, 0
+    """Compare a manifest with its configuration, with the catalogue, and with the configuration of the auditor."""
+    manifest = chain.manifest
     configuration = part(manifest, "configuration", kind=dict)
     if list(part(manifest, "outputs", kind=dict)) != [SUMMARY]:
         yield chain.failed(NAME, MANIFEST, f"{MANIFEST} names {', '.join(manifest['outputs'])} as its outputs", SUMMARY)
     for problem in _problems(chain, auditor):
         status = NOT_CHECKED if NO_SUCH_KEY in problem and "custom.datasets." not in problem else FAILED
-        yield Check(NAME, status, f"{MANIFEST}: wrong in its configuration: {problem}", "", (MANIFEST,))
+        yield Check(NAME, status, f"{MANIFEST}: error in its configuration: {problem}", "", (MANIFEST,))
     yield from _check_names(chain, auditor)
-    asked = auditor.config["precision"]
-    if asked not in ("auto", configuration["precision"]):
-        found = f"precision: these results have {configuration['precision']}, your configuration {asked}"
+    requested = auditor.config["precision"]
+    if requested not in ("auto", configuration["precision"]):
+        found = f"precision: these results have {configuration['precision']}, your configuration {requested}"
         yield Check(NAME, NOT_CHECKED, f"{found}; the sample is computed in yours", "", (MANIFEST,))
     for name, entry in part(manifest, "systems", kind=dict).items():
         yield from _check_system(chain, auditor, name, entry)
-    for key, rows in (("datasets", part(manifest, "datasets", kind=dict)), (TUNED_ON, chain.tuning_rows)):
-        for row in rows:
-            yield from _check_dataset(chain, auditor, key, row)
-            before += 1
+    rows = [("datasets", row) for row in part(manifest, "datasets", kind=dict)] + [(TUNED_ON, row) for row in chain.tuning_rows]
+    for key, row in rows:
+        yield from _check_dataset(chain, auditor, key, row)
     archives = {
         corpus.archive: corpus.md5 for row in auditor.catalogue.known_datasets.values() for corpus in row if corpus.archive
     }
@@ -132,29 +131,29 @@ def check_configured(chain: Chain, auditor: Experiment) -> Iterator[Check]:
     if part(manifest, "published_sha256") != file_digest(CATALOGUE / "published.yaml"):
         found = "published scores come from another catalogue than the one here"
         yield Check(NAME, WARNING, found, "the catalogue that the manifest names", (MANIFEST,))
-    yield Check(NAME, PASSED, f"{len(manifest['systems'])} systems and {before} datasets were compared")
+    yield Check(NAME, PASSED, f"{len(manifest['systems'])} systems and {len(rows)} datasets were compared")
 
 
 def _problems(chain: Chain, auditor: Experiment) -> list[str]:
-    """Return why the configuration could not be used."""
-    found = chain.manifest["configuration"]
-    lines = problems_with({key: value for key, value in found.items() if key in KEYS}).lines
+    """Return the problems of the configuration."""
+    configuration = chain.manifest["configuration"]
+    lines = problems_with({key: value for key, value in configuration.items() if key in KEYS}).lines
     if not lines:
         problems = Problems()
         for name in _custom(chain, "systems").keys() & catalogue_systems().keys():
             problems.add(f"custom.systems.{name}", name, "the catalogue has a system of this name")
         check_own_names(_defined(chain), auditor.catalogue, problems)
         lines = problems.lines
-    lines += [f"{key}: {NO_SUCH_KEY}" for key in sorted(found.keys() - KEYS.keys())]
-    if (baseline := found.get("baseline")) not in (None, *found["systems"]):
+    lines += [f"{key}: {NO_SUCH_KEY}" for key in sorted(configuration.keys() - KEYS.keys())]
+    if (baseline := configuration.get("baseline")) not in (None, *configuration["systems"]):
         lines.append(f"the baseline {baseline!r} is no configured system")
-    if cutoff_of(main_measure(found)) not in found["cutoffs"]:
-        lines.append(f"the cutoff of the main measure {found['main_measure']!r} is not configured")
+    if cutoff_of(main_measure(configuration)) not in configuration["cutoffs"]:
+        lines.append(f"the cutoff of the main measure {configuration['main_measure']!r} is not configured")
     return lines
 
 
 def _check_names(chain: Chain, auditor: Experiment) -> Iterator[Check]:
-    """Compare the names of systems, datasets and metrics with those that the configuration asks for."""
+    """Compare the names of systems, datasets and metrics with those of the configuration."""
     manifest = chain.manifest
     configuration = manifest["configuration"]
     systems, datasets = configuration["systems"], configuration["datasets"]
@@ -181,7 +180,7 @@ def _check_system(chain: Chain, auditor: Experiment, name: str, found: Mapping[s
     if name in own:
         expected = {BY_CONFIGURATION: configured_systems(own).get(name), BY_AUDITOR: auditor.systems.get(name)}
     if not any(expected.values()):
-        yield Check(NAME, NOT_CHECKED, f"{name} is known here by its manifest only; its settings are as they are stated")
+        yield Check(NAME, NOT_CHECKED, f"{name}: settings not checked; neither catalogue nor your configuration has this system")
     for by, system in expected.items():
         if system is None:
             continue
@@ -192,7 +191,7 @@ def _check_system(chain: Chain, auditor: Experiment, name: str, found: Mapping[s
         source, words = here["trained_on"].pop("source", ""), there["trained_on"].pop("source", "")
         yield from _compare(chain, name, here, there, by)
         if source != words:  # which a later catalogue may improve
-            yield Check(NAME, NOT_CHECKED, f"{name}: the source of its training data is named by other words here: {source!r}")
+            yield Check(NAME, NOT_CHECKED, f"{name}: the catalogue words the source of its training data otherwise: {source!r}")
 
 
 def _check_dataset(chain: Chain, auditor: Experiment, key: str, row: str) -> Iterator[Check]:
@@ -202,7 +201,7 @@ def _check_dataset(chain: Chain, auditor: Experiment, key: str, row: str) -> Ite
     if expected[BY_CATALOGUE] is None:  # a definition replaces none of the catalogue
         expected = {BY_CONFIGURATION: corpora_named(row, _defined(chain)), BY_AUDITOR: corpora_named(row, auditor.rows)}
     if not any(expected.values()):
-        yield Check(NAME, NOT_CHECKED, f"{row} is known here by its manifest only; its corpora are as they are stated")
+        yield Check(NAME, NOT_CHECKED, f"{row}: corpora not checked; neither catalogue nor your configuration has this dataset")
     names = [corpus["name"] for corpus in found]
     for by, corpora in expected.items():
         if corpora is None:
@@ -212,36 +211,31 @@ def _check_dataset(chain: Chain, auditor: Experiment, key: str, row: str) -> Ite
             there = ", ".join(corpus.name for corpus in chosen)
             yield chain.failed(NAME, MANIFEST, f"{MANIFEST}: {row} has the corpora {', '.join(names)}", f"{there}, by {by}")
             continue
-        for said, corpus in zip(found, map(_as_json, map(asdict, chosen)), strict=True):
+        for entry, corpus in zip(found, map(_as_json, map(asdict, chosen)), strict=True):
             one, other = (
                 {k: v for k, v in each.items() if v not in (None, {}) and (by != BY_AUDITOR or k in OF_A_CORPUS)}
-                for each in (said, corpus)
+                for each in (entry, corpus)
             )
             yield from _compare(chain, corpus["name"], one, other, by)
 
 
 def _compare(chain: Chain, what: str, found: Mapping[str, Any], expected: Mapping[str, Any], by: str) -> Iterator[Check]:
-    """Compare the facts of a system or a corpus, those of its settings one by one."""
+    """Compare the fields of a system or a corpus, nested settings one by one."""
     for key in dict.fromkeys([*expected, *found]):
         here, there = found.get(key), expected.get(key)
         if isinstance(here, Mapping) and isinstance(there, Mapping):
             yield from _compare(chain, what, here, there, by)
         elif here != there:
-            yield chain.failed(NAME, MANIFEST, f"{MANIFEST}: {key} of {what} is {_short(here)}", f"{_short(there)}, by {by}")
-
-
-def _short(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 200 else f"{text[:200]}…"
+            yield chain.failed(NAME, MANIFEST, f"{MANIFEST}: {key} of {what} is {short(here)}", f"{short(there)}, by {by}")
 
 
 def _as_json(value: Any) -> Any:
-    """Return a value as a record gives it back."""
+    """Return a value as JSON represents it."""
     return json.loads(json.dumps(value))
 
 
 def _custom(chain: Chain, kind: str) -> Mapping[str, Any]:
-    """Return the own definitions of the configuration."""
+    """Return the custom definitions of the configuration."""
     return (chain.manifest["configuration"].get("custom") or {}).get(kind) or {}
 
 

@@ -1,7 +1,6 @@
-"""Differences between derived files and the same files made again."""
+"""Differences between derived files and their rebuilt versions."""
 
 import gzip
-import json
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beirflow.audit.reading import part, read_columns, read_record
+from beirflow.audit.reading import part, read_columns, read_record, short
 from beirflow.core import kinds
 from beirflow.core.csv_files import NAMES, read_cells
 from beirflow.core.errors import DataError
@@ -23,44 +22,44 @@ from beirflow.core.records import RECORD_DIGEST
 from beirflow.run.job import LOAD
 
 OF_THE_JOB = ("job", "code", "outputs", "made", "seconds", "bytes", "parts", RECORD_DIGEST)
-"""Keys of a record for reading about the job that wrote it, and about files whose content is compared by itself."""
+"""Keys of the record of a derived file about its job, and about files whose content is compared separately."""
 
 MEASURED = ("peak_memory_bytes", LOAD)
-"""The columns that come from benchmarks, which may be gone."""
+"""Columns from benchmarks, which may have been deleted."""
 
 FRACTION = re.compile(r"-?[0-9]+(\.[0-9]+|e[+-]?[0-9]+|\.[0-9]+e[+-]?[0-9]+)")  # a number that may be rounded, as counts may not
 RELATIVE = 1e-6  # relative tolerance between numbers of a table; versions of packages round in other places
 
 
 MOST_TIMES, MORE_BYTES = 4, 1 << 20
-"""Times, and bytes more, that a file may have of the same made again; a larger one is not read, since tables fill memory."""
+"""Maximum size of a file relative to its rebuilt version: factor and bytes. Larger ones are not read, to save memory."""
 
 
 class UnsourcedError(DataError):
-    """An error about columns with cells that come from nothing here: ``columns``, and ``added``, those of missing extensions."""
+    """Columns that cannot be rebuilt: ``columns`` lack their source here, ``added`` need a missing extension."""
 
     def __init__(self, columns: Iterable[str], added: Iterable[str] = ()) -> None:
         self.columns, self.added = sorted(columns), sorted(added)
-        reasons = [f"what its columns {', '.join(self.columns)} come from is not among the results"] * bool(self.columns)
+        reasons = [f"the source of its columns {', '.join(self.columns)} is not among the results"] * bool(self.columns)
         reasons += [f"its columns {', '.join(self.added)} need the extension that adds them"] * bool(self.added)
         super().__init__("; ".join(reasons))
 
 
 class Difference(NamedTuple):
-    """A difference between a stored file and the same file made again."""
+    """A difference between a stored and a rebuilt file."""
 
-    problem: str = ""  # in words; empty without one
-    of_form: bool = False  # whether the files show the same numbers in another form, as another version may
+    problem: str = ""  # description; empty if the files agree
+    of_form: bool = False  # whether the same numbers are only formatted otherwise, as by another version
 
 
 PIECE_BYTES = 1 << 20
 
 FORMS = (".html", ".tex", ".md", ".bib")
-"""Endings of files whose form, not only their numbers, is that of the code."""
+"""Suffixes of files whose formatting depends on the code."""
 
 
 def difference(path: str, here: Path, made: Path) -> Difference:
-    """Return the difference between a file and the same file made again; UnsourcedError if cells had no source."""
+    """Return the difference between a file and its rebuilt version; UnsourcedError if some cells have no source."""
     sizes = here.stat().st_size, made.stat().st_size
     if sizes[0] > MOST_TIMES * sizes[1] + MORE_BYTES:
         return Difference(f"{sizes[0]:,} bytes, expected {sizes[1]:,}")
@@ -83,23 +82,22 @@ def difference(path: str, here: Path, made: Path) -> Difference:
 
 
 def _from_outside(path: str) -> list[str]:
-    """Return the columns of a table of an extension that come from no result."""
+    """Return the columns of an extension's table that are not computed from results."""
     tables = [entry for extension in extensions() for entry in extension.from_outside.items()]
     return [column for pattern, columns in tables if pattern.names_in(path) is not None for column in columns]
 
 
 def _metadata(table: pa.Table) -> dict[bytes, Any]:
-    """Return the metadata of a Parquet file, but for the digest of the code that wrote it."""
-    said: dict[bytes, Any] = dict(table.schema.metadata or {})
+    """Return the metadata of a Parquet file without the digest of the code that wrote it."""
+    metadata: dict[bytes, Any] = dict(table.schema.metadata or {})
     key = b"beirflow"
-    return {**said, key: {**parse_json(said[key]), "code": None}} if key in said else said
+    return {**metadata, key: {**parse_json(metadata[key]), "code": None}} if key in metadata else metadata
 
 
 def _other_table(here: Path, made: Path, given: Collection[str], *, may_have_more: bool) -> Difference:
-    """Compare tables; cells of the columns ``given`` whose sources are gone are empty in the new table and not compared.
+    """Compare tables; cells of the columns ``given`` whose sources are missing are empty in the rebuilt table and not compared.
 
-    A table that ``may_have_more`` columns has those of extensions, which may not be installed; or some of ``given`` are missing,
-    where they were not.
+    ``may_have_more`` allows columns of extensions on either side.
     """
     (found_names, *found), (names, *expected) = (read_cells(path.read_bytes().decode("utf-8")) for path in (here, made))
     added = [name for name in found_names if name not in names] if may_have_more else []
@@ -132,22 +130,17 @@ def _other_record(found: Mapping[str, Any], expected: Mapping[str, Any]) -> Diff
     if not keys:
         return Difference()
     first = next((key for key in keys if key in found and key in expected), keys[0])
-    words = f"{', '.join(keys)}: {first} is {_short(found.get(first))}, expected {_short(expected.get(first))}"
+    words = f"{', '.join(keys)}: {first} is {short(found.get(first))}, expected {short(expected.get(first))}"
     return Difference(f"other {words}", of_form=not any(key in found and key in expected for key in keys))
 
 
-def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 200 else f"{text[:200]}…"
-
-
 def _of_results(record: Mapping[str, Any]) -> dict[str, str]:
-    """Return the inputs with their digests, but for derived files, which are made again, too."""
+    """Return the digests of the inputs without derived files, which are rebuilt too."""
     return {path: digest for path, digest in part(record, "inputs", kind=dict).items() if not kinds.is_derived(path)}
 
 
 def _other_packed(here: Path, made: Path) -> str:
-    """Compare what two gzipped texts hold, piece by piece: a few bytes can unpack to any number."""
+    """Compare two gzipped texts piece by piece: a few bytes can unpack to any size."""
     with gzip.open(here) as one, gzip.open(made) as other:
         while True:
             found, expected = one.read(PIECE_BYTES), other.read(PIECE_BYTES)

@@ -1,7 +1,7 @@
-"""An explanation of how a result differs from the published ones: what may move it, by records, and by measured conventions.
+"""Explanation of the difference between a result and published ones: possible causes from records, and measured conventions.
 
-The same run is evaluated again under other conventions, one at a time: the table shows how far each alone moves the result, and
-whether that leads to the published one.
+The same run is evaluated under other conventions, one at a time: the table shows how far each alone moves the result, and whether
+that leads to the published score.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,9 +31,9 @@ OTHER_NAMES = {
     "NDCG@10": ("gains of 2^grade − 1 (NDCG_exp@10)", "NDCG_exp@10"),
     "Recall@100": ("recall of at most 100 documents (R_cap@100)", "R_cap@100"),
 }
-"""By measure, another that some sources print under its name, in words and as it is called here."""
+"""By measure, another one that some sources print under the same name: description, and our name."""
 
-SETTINGS = [words("setting"), words("value", "prose"), words("said by")]
+SETTINGS = [words("setting"), words("value", "prose"), words("source")]
 LED = " with: "  # before the conventions that lead to a published score
 
 CAVEAT = "A convention that leads to a published score need not be that of its source: compare the note and place of the source."
@@ -54,12 +54,11 @@ def explain(
     job: Job,
     extra_path: str | None = None,
 ) -> str:
-    """Write a page on the difference between a result and the published ones.
+    """Write the page on the difference between a result and the published scores.
 
     The run is beside its record; ``settings`` has ``family`` and settings of the system, and ``extra_path`` is a file of
     further judgements, if there is one. Returns the differences, and the conventions that lead to a published score, for the
-    terminal. Raises DataError if nothing is published of this system on this
-    dataset, or a file is not the one that was recorded.
+    terminal. Raises DataError without a published score of this system on this dataset, or if a file does not match its record.
     """
     means, run_record_path = read_means(means_path), str(record_of(run_path))
     run_record = read_json(run_record_path)
@@ -67,9 +66,7 @@ def explain(
     system, dataset, precisions = means["system"], means["dataset"], means.get("precisions", [])
     sources = [source for source in load_catalogue().published.get(system, ()) if dataset in source["scores"]]
     if not sources:
-        raise DataError(
-            f"nothing is published of {system} on {dataset} in workflow/catalogue/published.yaml; choose another result"
-        )
+        raise DataError(f"workflow/catalogue/published.yaml has no score of {system} on {dataset}; choose another result")
     ours = {name: means["measures"][name] for name in PUBLISHED if name in means["measures"]}
     qrels = read_table(qrels_path)
     with Documents(documents_path) as file:
@@ -101,27 +98,27 @@ def explain(
     return "\n".join([*sentences, f"The page: {page_path}"])
 
 
-def _settings_table(facts: Iterable[SettingValue]) -> Table:
-    rows = [list(map(Cell, (fact.setting, in_words(fact.value) or "", fact.said_by))) for fact in facts]
-    return Table("settings", "Settings", "What the system is set to, and who says so", SETTINGS, rows)
+def _settings_table(settings: Iterable[SettingValue]) -> Table:
+    rows = [list(map(Cell, (each.setting, in_words(each.value) or "", each.said_by))) for each in settings]
+    return Table("settings", "Settings", "Settings of the system and their sources", SETTINGS, rows)
 
 
 def _own_documents(run: pa.Table, documents: pa.Table) -> set[str]:
-    """Return the ids of documents that are ids of queries too, and are not retrieved for these."""
+    """Return the ids of queries whose document of the same id was not retrieved."""
     retrieved = run.filter(pc.equal(run["query_id"], run["doc_id"]))["query_id"]
     return set(run["query_id"].unique().to_pylist()) & set(documents["doc_id"].to_pylist()) - set(retrieved.to_pylist())
 
 
 def _variations(run: pa.Table, qrels: pa.Table, own: set[str]) -> Iterator[tuple[str, Means]]:
-    """Evaluate a run under other conventions; ``own`` are the ids of queries whose document of that id was dropped."""
+    """Evaluate a run under other conventions; ``own`` are the ids of queries whose document of the same id was dropped."""
     table = run.select(["query_id", "doc_id", "score"]).to_pandas()
-    yield "as it is", _means(table, qrels)
+    yield "default", _means(table, qrels)
     yield "scores as Anserini writes and trec_eval 9 reads them", _means(as_read(table), qrels)
     # Ranks as scores, so that no tie is left to the ranking rule.
     by_id = table.sort_values(["query_id", "score", "doc_id"], ascending=[True, False, True], kind="stable")
     by_id["score"] = -by_id.groupby("query_id").cumcount()
     yield "ties by document id, ascending", _means(by_id, qrels)
-    # As many run files have them, so that close scores tie.
+    # Many run files have four decimals, so that close scores tie.
     yield "scores rounded to 4 decimals", _means(table.assign(score=table["score"].round(4)), qrels)
     if own:
         kept = pd.DataFrame({"query_id": sorted(own), "doc_id": sorted(own), "score": SELF_MATCH})
@@ -134,7 +131,7 @@ def _variations(run: pa.Table, qrels: pa.Table, own: set[str]) -> Iterator[tuple
 
 
 def _other_judgements(run: pd.DataFrame, qrels: pa.Table, path: str) -> dict[str, Means]:
-    """Evaluate a run with further judgements as well and, if they repeat some and so may be another version, with them alone."""
+    """Evaluate a run with further judgements added and, if some are repeated (perhaps another version), with them alone."""
     extra = read_extra(path, qrels)
     every = with_extra(qrels, extra)
     added = every.num_rows - qrels.num_rows
@@ -158,11 +155,11 @@ def _means(run: pd.DataFrame, qrels: pa.Table) -> Means:
 def _differences(
     ours: Means, varied: Mapping[str, Means], source: Mapping[str, Any], means: Mapping[str, Any], within: float
 ) -> Iterator[str]:
-    """Say for each published score how far ours is from it, and which conventions alone lead to it."""
+    """Yield for each published score the difference to ours, and the conventions that alone explain it."""
     dataset = means["dataset"]
     barred = source.get("not_comparable", {}).get(dataset, {"measures": (), "reason": ""})
     if means["official_data"] is False:
-        barred = {"measures": PUBLISHED, "reason": "the data are not the official ones"}
+        barred = {"measures": PUBLISHED, "reason": "not evaluated on the official data"}
     for name, published in zip(PUBLISHED, source["scores"][dataset], strict=False):
         if published is None or name not in ours:
             continue
@@ -208,22 +205,22 @@ def _varied_table(ours: Means, varied: Mapping[str, Means], run: pa.Table) -> Ta
 def _known(
     means: Mapping[str, Any], documents: pa.Table, made: Mapping[str, Any] | None, extra_path: str | None
 ) -> Iterator[str]:
-    """Say what the records know that may move a result."""
+    """Yield what the records know that may move a result."""
     counts = means["counts"]
-    official = "are the official ones" if means["official_data"] else "are not known to be the official ones"
-    yield f"Split {means['split']}; the data {official}."
+    official = "official data" if means["official_data"] else "not known to be the official data"
+    yield f"Split {means['split']}; {official}."
     for key, value in counts.items():
         if key.startswith("truncated_"):
             whole = counts.get(key.removeprefix("truncated_"))
             share = f" of {whole:,}, {value / whole:.1%}" if whole else ""
-            yield f"Cut at the maximum length: {value:,} {key.removeprefix('truncated_')}{share}."
+            yield f"Truncated at the maximum length: {value:,} {key.removeprefix('truncated_')}{share}."
     yield f"Self matches dropped: {counts.get('self_matches_dropped', 0):,}."
     yield f"Judgements of documents that the corpus lacks: {counts['judgements_without_document']:,} of {counts['judgements']:,}."
     if not extra_path:
-        yield "Judgements of another version: none at hand; name a file of further ones in extra_judgements to measure them."
-    yield f"Queries without results: {counts['queries_without_results']:,} of {counts['queries']:,}; they count 0."
+        yield "Judgements of another version: none here; name a file in extra_judgements to measure their effect."
+    yield f"Queries without results: {counts['queries_without_results']:,} of {counts['queries']:,}; they score 0."
     yield from (f"Assumed: {sentence}." for sentence in means.get("assumed", ()))
     titled = f"{pc.sum(pc.greater(documents['title_bytes'], 0)).as_py() or 0:,} of {documents.num_rows:,}"
-    yield f"Documents with a title: {titled}; it stands before the text, unless fields separate them."
+    yield f"Documents with a title: {titled}; it precedes the text, unless fields separate them."
     if made:
         yield f"Computed with: {'; '.join(f'{name} {in_words(value)}' for name, value in made.items())}."

@@ -1,4 +1,4 @@
-"""Folders of an audit: results of others are only read, and nothing is written through a link that came with them."""
+"""Folders of an audit: others' results are only read, and nothing is written through a link that came with them."""
 
 import os
 import re
@@ -23,13 +23,13 @@ class AuditFolders(NamedTuple):
 
     audited: str  # the results, absolute if they are those of others
     written: str  # the folder of audit.json and audit.html
-    log: str | None  # None for that of every rule
+    log: str | None  # None for the default log of a rule
 
 
 def audit_folders(results: str, others: str | None, output: str | None = None) -> AuditFolders:
-    """Return the folders of an audit of one's own ``results``, or of the folder ``others``, if it is not None.
+    """Return the folders of an audit of one's own ``results``, or of the folder ``others`` unless it is None.
 
-    ``output`` is the folder that the audit writes, if it is not None. The log of results that are read-only, or whose logs are
+    ``output`` is the folder that the audit writes to, unless it is None. The log of results that are read-only, or whose logs are
     behind a link, is beside Snakemake's own.
     """
     if others is not None or output is not None:

@@ -1,4 +1,4 @@
-"""Files in the folder that do not belong to these results, and files that nothing can be compared with."""
+"""Files in the folder that do not belong to these results, or that nothing can be compared with."""
 
 from pathlib import PurePosixPath
 
@@ -12,28 +12,28 @@ from beirflow.core.writing import PARTIAL
 NAME = "no file is left over"
 
 RESULTS = tuple(each for each in PATTERNS if each not in (*kinds.DERIVED, layout.MODEL_OF_DATASET))  # which is a folder
-"""Every form that a result can have."""
+"""Patterns of all results."""
 
 PLACES = {pattern.partition("/")[0] for pattern in PATTERNS}  # the first part of each path
 
 MEANINGLESS = (".DS_Store", "Thumbs.db", "desktop.ini", f"{MANIFEST}.sig")
-"""Names of files that file managers leave in the folders that they show, and of the signature of a manifest."""
+"""Names of files that file managers leave, and of the signature of a manifest."""
 
 WORDS = {
     "unknown": (FAILED, "beirflow writes no such file; no number of the summary depends on {}"),
     "of an extension": (NOT_CHECKED, "this needs the extension that writes {}; no number of the summary depends on it"),
     "earlier": (WARNING, f"nothing that {MANIFEST} names needs {{}}, perhaps of an earlier configuration or an unfinished run"),
     "unfinished": (WARNING, "an interrupted job was writing {}, on which no result depends"),
-    "traces": (NOT_CHECKED, "logs and measurements say what jobs did and took; nothing names digests of {}"),
+    "traces": (NOT_CHECKED, "log and timing files are not covered by digests: {}"),
     "meaningless": (NOT_CHECKED, "not opened, since they are no results: {}"),
     "other results": (NOT_CHECKED, "files of other results: {}"),
-    "unreadable": (NOT_CHECKED, "it is not known whether {} are needed, since a record cannot be read"),
+    "unreadable": (NOT_CHECKED, "perhaps needed by a record that cannot be read: {}"),
 }
-"""By kind of file that no record of these results names, its status, and what is said of such files."""
+"""By kind of file that no record of these results names, the status and the finding."""
 
 
 def check_leftovers(chain: Chain) -> list[Check]:
-    """Find what is no plain file, files that no run wrote, those of another configuration, and what was left out."""
+    """Find irregular files, unknown files, files of another configuration, and files that were not checked."""
     others, of_extensions = _other_results(chain), _has_rules_of_others(chain)
     archives = {corpus["archive"] for corpus in chain.corpora.values()}
     found: dict[str, list[str]] = {kind: [] for kind in WORDS}
@@ -42,7 +42,7 @@ def check_leftovers(chain: Chain) -> list[Check]:
             kind = "other results" if path.startswith(others) else _kind(chain, path)
             is_of_others = kind == "unknown" and of_extensions and path.partition("/")[0] not in PLACES
             found["of an extension" if is_of_others else kind].append(path)
-    if None in chain.records.values():  # what is below a record that cannot be read may be needed: nobody should move it away
+    if None in chain.records.values():  # an unreadable record may need them: advise nobody to move them away
         found["unreadable"] = found.pop("unknown", []) + found.pop("earlier", [])
     checks = _check_odd(chain, others)
     for kind, paths in ((kind, paths) for kind, paths in found.items() if paths):
@@ -59,7 +59,7 @@ def check_leftovers(chain: Chain) -> list[Check]:
 
 
 def _check_odd(chain: Chain, others: tuple[str, ...]) -> list[Check]:
-    """Links, pipes and the like that no record leads to; those are a failure of their own."""
+    """Find links, pipes and the like that no record names; named ones fail separately."""
     needed = {oddity[0] for path in chain.claims if (oddity := chain.listing.oddity(path))}
     stray = [path for path in chain.listing.odd if path not in needed and not path.startswith(others)]
     if not stray:
@@ -81,33 +81,33 @@ def _kind(chain: Chain, path: str) -> str:
 
 
 def _has_rules_of_others(chain: Chain) -> bool:
-    """Test whether the folder has logs of rules that neither the workflow nor an extension has here."""
+    """Test whether the folder has logs of rules that are not installed here."""
     start, ending = LOG.folder(), ".log"
     logs = [path.removeprefix(start) for path in chain.listing.files if path.startswith(start) and path.endswith(ending)]
     return bool(chain.call.codes and {log.partition("/")[0].removesuffix(ending) for log in logs}.difference(chain.call.codes))
 
 
 def _unfinished(path: str) -> str:
-    """Return the path up to the file or folder that was being written; empty if it was not."""
+    """Return the path up to the unfinished file or folder; empty without one."""
     parts = path.split("/")
     last = next((number for number, name in enumerate(parts, 1) if name.startswith(PARTIAL)), 0)
     return "/".join(parts[:last])
 
 
 def _is_beside_a_log(chain: Chain, path: str) -> bool:
-    """Test whether a file has the name of a log in a folder of its own, as one by an observer that is not installed here."""
+    """Test whether a file has the name of a log in another folder, as those of an observer that is not installed here."""
     return LOG(job=path.partition("/")[2].rpartition(".")[0]) in chain.listing.files
 
 
 def _other_results(chain: Chain) -> tuple[str, ...]:
-    """Folders that hold results of their own: a whole manifest, and nothing that these results need."""
+    """Return folders with results of their own: a whole manifest, and nothing that these results need."""
     folders = [path.removesuffix(MANIFEST) for path in chain.listing.files if path.endswith(f"/{MANIFEST}")]
     own = [folder for folder in folders if not any(name.startswith(folder) for name in chain.claims)]
     return tuple(sorted(folder for folder in own if is_whole(chain.folder / folder / MANIFEST)))
 
 
 def _belongs(chain: Chain, path: str, archives: set[str]) -> bool:
-    """Test whether a file belongs here: it is named by a record, or is an archive, a run in TREC form, or for reading."""
+    """Test whether a file belongs here: named by a record, an archive, a run in TREC form, or a derived file."""
     if path in chain.claims or path == MANIFEST or is_derived(path):
         return True
     if archive := ARCHIVE.names_in(path):

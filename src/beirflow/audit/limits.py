@@ -1,4 +1,4 @@
-"""Limits of memory and processor time for reading files of strangers, whatever their formats unpack to (Linux)."""
+"""Limits of memory and processor time for reading untrusted files, whatever they unpack to (Linux)."""
 
 import resource
 import signal
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-MEMORY = 3 << 28  # bytes that reading may take beyond the size of the folder; what a checked allocation exceeds is less than 1 GB
+MEMORY = 3 << 28  # bytes that reading may take beyond the size of the folder
 SECONDS, BYTES_A_SECOND = 300, 10_000_000  # processor time that reading may take beyond that of the folder's bytes
 STATUS = Path("/proc/self/status")
 
@@ -43,7 +43,7 @@ class Limits:
 
     @contextmanager
     def lifted(self) -> Iterator[None]:
-        """Take both limits away in the block: for computing with a model of the person who audits."""
+        """Lift both limits in the block, to compute with a model of the auditor."""
         self._end()
         left = signal.setitimer(signal.ITIMER_PROF, 0)
         try:
@@ -63,4 +63,4 @@ class Limits:
         resource.setrlimit(resource.RLIMIT_DATA, self._before)
 
     def _too_long(self, *_: object) -> None:
-        raise LimitError(f"reading takes more than {self.seconds:,} s of processor time, which is enough for files of this size")
+        raise LimitError(f"reading exceeds {self.seconds:,} s of processor time, which is enough for files of this size")

@@ -1,4 +1,4 @@
-"""The manifest, the root of all digests: whole, of a known form, and the published one."""
+"""The manifest, root of all digests: checks of its digest, its form, its published digest and its signature."""
 
 import hmac
 import subprocess
@@ -31,11 +31,11 @@ NEEDED: tuple[tuple[tuple[str, ...], type], ...] = (
     (("outputs",), dict),
     (("written",), str),
 )
-"""Entries of a manifest that an audit reads."""
+"""Entries of a manifest that an audit reads, with their types."""
 
-MOST_ROWS = 10_000  # systems on datasets that a manifest may name; every one takes time and memory
+MOST_ROWS = 10_000  # maximum number of systems on datasets; each takes time and memory
 OF_A_CORPUS = ("name", "row", "forum", "split", "archive", "md5", "drop_self_matches")
-"""Entries of each corpus in it that an audit reads."""
+"""Entries of each corpus that an audit reads."""
 
 CLOCKS = timedelta(days=1)  # tolerance between the clocks of two machines
 NAMESPACE = "file"  # of signatures that ``ssh-keygen -Y sign -n file`` makes
@@ -43,15 +43,15 @@ NAMESPACE = "file"  # of signatures that ``ssh-keygen -Y sign -n file`` makes
 
 @dataclass(frozen=True)
 class Published:
-    """Facts about a manifest from elsewhere."""
+    """Published digest and signature of a manifest."""
 
-    manifest_sha256: str | None = None  # its digest, as it was published; None if it is not known
-    manifest_signature: str | None = None  # a detached OpenSSH signature of it; None if there is none
-    allowed_signers: str | None = None  # the file of allowed signers, as ssh-keygen reads it
+    manifest_sha256: str | None = None  # published digest; None if unknown
+    manifest_signature: str | None = None  # detached OpenSSH signature; None without one
+    allowed_signers: str | None = None  # file of allowed signers, as ssh-keygen reads it
 
 
 def check_manifest(chain: Chain) -> list[Check]:
-    """Read the root of all digests into the chain and compare it with its own; it stays empty where it cannot be used."""
+    """Read the manifest into the chain and check its own digest; ``chain.manifest`` stays empty if it is unusable."""
     name, again = "the manifest is as it was written", chain.repair_command(MANIFEST, SUMMARY)
     try:
         file = chain.file(MANIFEST)
@@ -74,7 +74,7 @@ def check_manifest(chain: Chain) -> list[Check]:
 
 
 def check_form(manifest: Mapping[str, Any]) -> None:
-    """Make sure that a manifest has what an audit reads in it.
+    """Check that a manifest has what an audit reads.
 
     Raises RecordError if it lacks something or has something else in its place, ValueError if its time is none.
     """
@@ -93,7 +93,7 @@ def check_form(manifest: Mapping[str, Any]) -> None:
             for key in OF_A_CORPUS:
                 part(corpus, key)
     if datetime.fromisoformat(manifest["written"]) > datetime.now(UTC) + CLOCKS:
-        raise RecordError(f"was written {manifest['written']}, which is to come")
+        raise RecordError(f"was written {manifest['written']}, which is in the future")
 
 
 def check_published_digest(chain: Chain, published: Published) -> list[Check]:
@@ -117,18 +117,19 @@ def check_published_digest(chain: Chain, published: Published) -> list[Check]:
 
 
 def _check_signature(file: Path, published: Published) -> Check:
-    """Ask OpenSSH whether one of the allowed signers signed the manifest."""
+    """Check with OpenSSH that one of the allowed signers signed the manifest."""
     name, signature, signers = "the manifest is signed", str(published.manifest_signature), published.allowed_signers
     if signers is None:
         problem = f"allowed_signers is null, so that {signature} could be a signature by anyone"
         expected = "the file of the keys that you trust, with --allowed-signers"
         return Check(name, FAILED, problem, expected, (MANIFEST,), (EVERYTHING,))
     try:
-        asked = _ssh_keygen(file, "find-principals", "-s", signature, "-f", signers)
-        who = asked.stdout.splitlines()[0] if asked.returncode == 0 and asked.stdout else ""
-        done = _ssh_keygen(file, "verify", "-f", signers, "-I", who, "-n", NAMESPACE, "-s", signature) if who else asked
+        done = _ssh_keygen(file, "find-principals", "-s", signature, "-f", signers)
+        who = done.stdout.splitlines()[0] if done.returncode == 0 and done.stdout else ""
+        if who:
+            done = _ssh_keygen(file, "verify", "-f", signers, "-I", who, "-n", NAMESPACE, "-s", signature)
     except (OSError, subprocess.SubprocessError) as error:
-        return Check(name, NOT_CHECKED, f"ssh-keygen could not be asked ({error})", "", (MANIFEST,))
+        return Check(name, NOT_CHECKED, f"ssh-keygen could not be run ({error})", "", (MANIFEST,))
     if who and done.returncode == 0:
         return Check(name, PASSED, f"{who} signed {MANIFEST}, by {signature} and {signers}", files=(MANIFEST,))
     problem = f"{signature} is no signature of {MANIFEST} by anyone in {signers}: {(done.stderr or done.stdout).strip()[:200]}"

@@ -1,4 +1,4 @@
-"""The plan of the results: the jobs that make them, compared with the files and the code that records name."""
+"""Plan of the results: the jobs that make them, compared with the files and the code that records name."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -18,11 +18,11 @@ NAME = "records name the files of their jobs"
 
 CANDIDATES = (layout.CANDIDATES, layout.CANDIDATES_RECORD)
 TEMPORARY = (*CANDIDATES, layout.ARCHIVE)
-"""Files that Snakemake deletes once they were used."""
+"""Files that Snakemake deletes after use."""
 
 
 def check_plan(chain: Chain, configured: Configured, place: Scratch) -> Iterator[Check]:
-    """Compare the files that records name with those that the jobs of these results read and make, and the code of both."""
+    """Compare the files and the code in the records with those of the jobs of these results."""
     if configured.unknown:
         families = ", ".join(sorted(set(configured.unknown.values())))
         yield Check(NAME, NOT_CHECKED, f"this needs the extension of {', '.join(configured.unknown)}, of the family {families}")
@@ -38,7 +38,7 @@ def check_plan(chain: Chain, configured: Configured, place: Scratch) -> Iterator
         yield chain.failed(NAME, by, found, "files that the jobs of these results read or make")
     unnamed = [path for path in sorted(jobs.keys() - {MANIFEST, *own.values()}) if not is_one_of(path, TEMPORARY)]
     if unnamed and None not in chain.records.values():  # below a record that cannot be read, any may be named
-        # Nobody is told to move away what may have taken days.
+        # No repair, since to move these files away may cost days of work.
         found = f"no record names {len(unnamed)} files that jobs make, e.g. {', '.join(unnamed[:3])}"
         yield Check(NAME, FAILED, found, "records of what was made from them", tuple(unnamed[:SHOWN]))
 
@@ -51,7 +51,7 @@ def check_plan(chain: Chain, configured: Configured, place: Scratch) -> Iterator
 
     for path, record in chain.records.items():
         if record and path in jobs and (more := [each for each in record["inputs"] if own.get(each) not in before(path)]):
-            yield chain.failed(NAME, path, f"{path} says that it was made from {', '.join(more[:3])}", "inputs of its job")
+            yield chain.failed(NAME, path, f"{path} names as inputs {', '.join(more[:3])}", "inputs of its job")
     yield Check(NAME, PASSED, f"{len(chain.claims)} files of {len({id(job) for job in jobs.values()})} jobs")
     yield _check_code(chain, jobs)
 
@@ -69,15 +69,15 @@ def _jobs(place: Scratch) -> dict[str, Any]:
 
 
 def _check_code(chain: Chain, jobs: Mapping[str, Any]) -> Check:
-    """Compare the code that records name with the code of the jobs here; it has to be the same for the same clean commit."""
+    """Compare the code in the records with the code here; it must be the same for the same clean commit."""
     name, here, there = "records were written by the code that is here", code_state(), chain.manifest["repository"]
     records = {path: record for path, record in chain.records.items() if record and path in jobs}
     codes = {path: (record.get("code"), jobs[path].params.get("code")) for path, record in records.items()}
-    others = [path for path, (said, code) in codes.items() if code and said != code]
+    others = [path for path, (recorded, code) in codes.items() if code and recorded != code]
     if not others:
         return Check(name, PASSED, f"{len(records)} records")
-    said, code = codes[others[0]]
-    found = f"{len(others)} of {len(records)} were not, e.g. {others[0]}: code {said}, here {code}"
+    recorded, code = codes[others[0]]
+    found = f"{len(others)} of {len(records)} were not, e.g. {others[0]}: code {recorded}, here {code}"
     if here["commit"] and here["clean"] and here == {key: there.get(key) for key in here}:
         results = unique(result for path in others for result in chain.results.get(path, ()))
         return Check(name, FAILED, found, "", tuple(others[:SHOWN]), results, chain.repair_command(*others[:SHOWN]))

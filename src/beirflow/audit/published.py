@@ -1,4 +1,4 @@
-"""Results beside the published ones, where the two are comparable."""
+"""Compare results with published ones, where the two are comparable."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -14,7 +14,7 @@ from beirflow.data.catalogue.catalogue import tolerance
 from beirflow.evaluation.summary import PUBLISHED
 
 NEAR = 0.005
-"""Difference that still counts as near: half precision was measured to cause 0.0033, and another order of ties 0.0012."""
+"""Largest difference that counts as near: half precision was measured to cause 0.0033, another order of ties 0.0012."""
 
 NAME = "published scores"
 TODO = "compare model, precision, split, text and order of ties with those of the source; the target explain evaluates others"
@@ -29,14 +29,14 @@ def check_published(chain: Chain, auditor: Experiment) -> list[Check]:
 
 
 def _compare(chain: Chain, auditor: Experiment, path: str, result: Result) -> Iterator[Check]:
-    """Compare a result with every published score of its system on its dataset, or say why there is none."""
+    """Compare a result with every published score of its system on its dataset, or report that there is none."""
     (system, dataset), record = result, chain.record(path)
     known = catalogue_systems().get(system)
     is_certain = known and asdict(known) == part(chain.manifest, "systems", system) and part(record, "official_data") is True
     sources = [each for each in auditor.catalogue.published.get(system, []) if dataset in each["scores"]]
     measures = part(record, "measures", kind=dict)
     if not sources:
-        found = f"nothing is published of {system} on {dataset} in the catalogue"
+        found = f"the catalogue has no published score of {system} on {dataset}"
         yield Check(NAME, NOT_CHECKED, found, files=(path,))
     for source in sources:
         scores = dict(zip(PUBLISHED, source["scores"][dataset], strict=False))
@@ -70,7 +70,7 @@ def _reason(chain: Chain, auditor: Experiment, record: Mapping[str, Any], datase
     if known is None:
         return f"{dataset} is no dataset of the catalogue"
     if part(record, "official_data") is False:
-        return "the data are not the official ones"
+        return "not evaluated on the official data"
     if part(record, "split") != known[0].split:
         return f"evaluated on the split {record['split']}, published on {known[0].split}"
     used = part(chain.manifest, "datasets", dataset, kind=list)
@@ -80,6 +80,6 @@ def _reason(chain: Chain, auditor: Experiment, record: Mapping[str, Any], datase
 
 
 def _of_source(source: Mapping[str, Any]) -> str:
-    """Say what of a source may explain a difference."""
+    """Return what about a source may explain a difference."""
     unstated = "it does not state its precision" if source["precision"] != "float32" else ""
     return "; ".join(filter(None, (unstated, source.get("note", ""))))

@@ -1,5 +1,6 @@
-"""Read untrusted result files: a few bytes must not fill memory, and what one reader sees another must not read differently."""
+"""Read untrusted result files: a few bytes must not fill memory, and all readers must see the same content."""
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,13 +13,13 @@ from beirflow.audit.checks import UNREADABLE, RecordError
 from beirflow.core.outside_json import parse_json
 
 RECORD_BYTES = 1 << 28  # a record is read as a whole; the longest names some thousand files
-ROWS_A_BYTE = 16  # most rows that a byte of a Parquet file holds: usually below one, twelve if all queries are ranked alike
-GROWTH = 100  # times that a Parquet file may grow when it is unpacked; texts grow up to twenty times
-SMALL_BYTES = 1 << 26  # bytes to which a file may always unpack, however small it is
+ROWS_A_BYTE = 16  # maximum rows per byte of a Parquet file: usually below one, twelve if all queries are ranked alike
+GROWTH = 100  # maximum growth of a Parquet file when it is unpacked; texts grow up to twentyfold
+SMALL_BYTES = 1 << 26  # bytes to which any file may unpack
 
 
 def read_record(path: Path) -> Any:
-    """Read a JSON object; raise ValueError if it is none, too large, or has a key twice, which readers understand differently."""
+    """Read a JSON object; raise ValueError if it is none, too large, or has a duplicate key, which readers treat differently."""
     if path.stat().st_size > RECORD_BYTES:
         raise ValueError(f"{path.stat().st_size:,} bytes, but a record has less than {RECORD_BYTES:,}")
     record = parse_json(path.read_bytes(), object_pairs_hook=_object, parse_constant=_no_number)
@@ -31,7 +32,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
-        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} comes twice")
+        raise ValueError(f"duplicate key {next(key for key in keys if keys.count(key) > 1)!r}")
     return found
 
 
@@ -40,7 +41,7 @@ def _no_number(name: str) -> Any:
 
 
 def part(record: Any, *keys: str, kind: type = object) -> Any:
-    """Return the field of a record that ``keys`` lead to; raise RecordError if there is none of this kind."""
+    """Return the nested field ``keys`` of a record; raise RecordError unless it is there and of this type."""
     for key in keys:
         if not isinstance(record, dict) or key not in record:
             raise RecordError(f"has no {' / '.join(keys)}")
@@ -50,15 +51,21 @@ def part(record: Any, *keys: str, kind: type = object) -> Any:
     return record
 
 
-def open_parquet(path: Path, name: str) -> pq.ParquetFile:
-    """Open a Parquet file that all readers understand alike, and whose footer promises no more than its size can hold.
+def short(value: Any) -> str:
+    """Return a value for a message, cut after 200 characters."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 200 else f"{text[:200]}…"
 
-    ``name`` is its name in messages. Raises RecordError if it promises more, has a column twice, or names columns for pandas.
+
+def open_parquet(path: Path, name: str) -> pq.ParquetFile:
+    """Open a Parquet file that all readers understand alike, and whose footer names no more than its size can hold.
+
+    ``name`` is its name in messages. Raises RecordError if it names more, has a column twice, or renames columns for pandas.
     """
     file, size = pq.ParquetFile(path), path.stat().st_size
     names = file.schema_arrow.names
     if twice := sorted({column for column in names if names.count(column) > 1}):
-        raise RecordError(f"has the column {twice[0]!r} twice", name)
+        raise RecordError(f"has the duplicate column {twice[0]!r}", name)
     if b"pandas" in (file.schema_arrow.metadata or {}):
         raise RecordError("has metadata by which pandas renames columns; beirflow writes none", name)
     groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
@@ -69,7 +76,7 @@ def open_parquet(path: Path, name: str) -> pq.ParquetFile:
 
 
 def check_unpacked(path: Path, name: str) -> None:
-    """Unpack an Arrow file batch by batch; raise RecordError if it has more than its size can hold."""
+    """Unpack an Arrow file batch by batch; raise RecordError if it holds more than its size allows."""
     size, unpacked = path.stat().st_size, 0
     with _as_record_errors(name), pa.memory_map(str(path)) as source:
         file = pa.ipc.open_file(source)
@@ -90,6 +97,6 @@ def _as_record_errors(name: str) -> Iterator[None]:
 
 
 def read_columns(path: Path, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-    """Read columns, all if None, of a Parquet file; raise RecordError if it cannot be read or is larger than it looks."""
+    """Read columns of a Parquet file, all if None; raise RecordError if it cannot be read or unpacks to too much."""
     with _as_record_errors(name), open_parquet(path, name) as file:
         return file.read(None if columns is None else list(columns))

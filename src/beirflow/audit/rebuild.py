@@ -1,8 +1,8 @@
-"""Files of drawn queries and documents, made again in a scratch folder by the rules that made the results.
+"""Rebuild files for sampled queries and documents in a scratch folder, by the rules that made the results.
 
-What depends on more than a pool of documents has, such as the statistics of a corpus or the run of another system, is taken from
-the results; other checks make that again. So are expansions, of which only those of the drawn documents are made again. No model
-is fetched: its record is taken from the results too, and each job compares it with the files that are here.
+What a pool of documents does not determine, such as the statistics of a corpus or the run of another system, is taken from the
+results; other checks rebuild it. Expansions are taken too, except those of the sampled documents. No model is fetched: its record
+comes from the results, and each job compares it with the files here.
 """
 
 import errno
@@ -32,30 +32,30 @@ from beirflow.data.prepare import excluded_rows_of
 from beirflow.data.sources.forms import EXCLUDED
 from beirflow.ranking.run_file import RUN
 
-FROM_RUNS = (layout.RUN.folder(), layout.CORPUS.folder())  # folders of files of which runs are made without any other
+FROM_RUNS = (layout.RUN.folder(), layout.CORPUS.folder())  # folders of files from which fused and reranked runs are made
 
-FIRST = 100  # documents of each run that are in a pool, for each drawn query
-PRECISIONS = ("float32", "float16", "bfloat16")  # the most precise one first
+FIRST = 100  # documents of each run in a pool, for each sampled query
+PRECISIONS = ("float32", "float16", "bfloat16")  # the most precise first
 
 
 @dataclass
 class CorpusSample:
-    """Queries and documents that were drawn of a corpus."""
+    """Sampled queries and documents of a corpus."""
 
     dataset: str
-    queries: pa.Table  # the drawn rows of ``queries.parquet``
+    queries: pa.Table  # sampled rows of ``queries.parquet``
     qrels: pa.Table  # their judgements
-    documents: pa.Array  # ids of the drawn documents
+    documents: pa.Array  # ids of the sampled documents
     every: pa.Array  # ids of all documents
     pool: pa.Array  # ids of the documents of the pool, in the order of the corpus
-    runs: Mapping[str, pa.Table]  # by system, the hits of the drawn queries
-    first: int  # how many of the first documents of each run are in the pool
+    runs: Mapping[str, pa.Table]  # by system, the hits of the sampled queries
+    first: int  # number of first documents of each run in the pool
 
     @classmethod
     def of(
         cls, chain: Chain, configured: Configured, dataset: str, systems: list[str], sample: int, random: np.random.Generator
     ) -> "CorpusSample":
-        """Draw queries and documents, all where there are fewer."""
+        """Sample queries and documents; all where there are fewer."""
 
         def read(pattern: Pattern, *columns: str, system: str = "") -> pa.Table:
             path = pattern(dataset=dataset, system=system)
@@ -73,39 +73,39 @@ class CorpusSample:
         of_drawn = pc.field("query_id").isin(pc.unique(queries["query_id"]))
         qrels = read(layout.QRELS).filter(of_drawn)
         runs = {system: read(layout.RUN, system=system).filter(of_drawn) for system in systems}
-        # What scores the first documents of another run again needs all of them.
+        # A reranker needs all documents that it scores.
         first = max(FIRST, *(depth_of(name) for name in systems))
         tables = [documents, qrels, *(run.filter(pc.field("rank") <= first) for run in runs.values())]
-        wanted = pc.unique(pa.concat_tables([each.select(["doc_id"]) for each in tables])["doc_id"])
+        pooled = pc.unique(pa.concat_tables([each.select(["doc_id"]) for each in tables])["doc_id"])
         ids = every["doc_id"].combine_chunks()
-        pool = ids.filter(pc.is_in(ids, value_set=wanted))
+        pool = ids.filter(pc.is_in(ids, value_set=pooled))
         return cls(dataset, queries, qrels, documents["doc_id"].combine_chunks(), ids, pool, runs, first)
 
 
 @dataclass
 class Rebuild:
-    """A scratch folder in which runs of the drawn queries are made again."""
+    """Scratch folder in which runs of the sampled queries are rebuilt."""
 
     chain: Chain
     configured: Configured
     drawn: CorpusSample
     place: Scratch
     ids: pa.Array | None  # of the documents; None for the whole corpus
-    system: str = ""  # whose run is made
-    known: dict[str, set[str]] = field(default_factory=dict)  # by path, what it is made from, as far as that was asked
+    system: str = ""  # system whose run is rebuilt
+    known: dict[str, set[str]] = field(default_factory=dict)  # cache of :meth:`ancestors`
 
     @property
     def name(self) -> str:
-        """System and corpus, for a sentence."""
+        """System and corpus, for messages."""
         return f"{self.system} on {self.drawn.dataset}"
 
     @cached_property
     def corpus(self) -> dict[str, Any]:
-        """The stored record of the corpus."""
+        """Stored record of the corpus."""
         return self.chain.record(layout.CORPUS(dataset=self.drawn.dataset))
 
     def write_corpus(self) -> None:
-        """Write documents, queries, their judgements, which may be all that a query ranks, and their record."""
+        """Write documents, queries, judgements and their record."""
         patterns = (layout.DOCUMENTS, layout.QUERIES, layout.QRELS, layout.CORPUS)
         paths = [each(dataset=self.drawn.dataset) for each in patterns]
         documents, queries, qrels, record = (self.place.folder / path for path in paths)
@@ -134,7 +134,7 @@ class Rebuild:
         return self.place.inputs(job)
 
     def ancestors(self, path: str) -> set[str]:
-        """Return what a file of this corpus is made from, the files behind that included, without runs of other systems."""
+        """Return all files of this corpus from which a file is made, directly or not, without runs of other systems."""
         if path not in self.known:
             inputs = self.inputs(path)
             own = [name for name in inputs if not name.startswith(FROM_RUNS) and "dataset" in names_in(name)]
@@ -142,7 +142,7 @@ class Rebuild:
         return self.known[path]
 
     def obtain(self, path: str, *, is_written: bool = False) -> None:
-        """Make a file, and what it is made from; or take it from the results if more decides over it than is here."""
+        """Make a file and its inputs; or take it from the results if it depends on more than is here."""
         if (self.place.folder / path).exists():
             return
         kind = pattern_of(path)
@@ -160,30 +160,30 @@ class Rebuild:
                 self.obtain(name)
             job = self.place.job(path)
             if job.computes and not self._is_known(dict(job.wildcards.items())):
-                raise DataError(f"it is not known here where the model is that makes {path}; name it under custom.systems")
+                raise DataError(f"the model that makes {path} is not known here; name it under custom.systems")
             self.place.run(job)
 
     def _is_known(self, names: Mapping[str, str]) -> bool:
-        """Test whether the model of a system or of an expansion is one of the person who audits."""
+        """Test whether the model of a system or of an expansion is one of the auditor."""
         if "system" in names:
             return names["system"] in self.configured.known
         experiment = self.configured.experiment
         return any(names["expansion"] in experiment.expansions.of_system(system) for system in self.configured.known)
 
     def _sums_up(self, path: str) -> bool:
-        """Test whether a file is made from all chunks of a corpus, and is no index and no run."""
+        """Test whether a file is made from all chunks of a corpus, and is neither index nor run."""
         if is_chunked(path) or pattern_of(path) in (layout.INDEX, layout.INDEX_RECORD, layout.RUN, layout.RUN_RECORD):
             return False
         return any(map(is_chunked, self.inputs(path)))
 
     def _depends(self, path: str) -> bool:
-        """Test whether a file depends on the queries; of an index say so, since a stored one is not opened."""
+        """Test whether a file depends on the queries; an index counts as dependent, since a stored one is not opened."""
         if pattern_of(path) in (layout.INDEX, layout.INDEX_RECORD):
             return True
         return layout.QUERIES(dataset=self.drawn.dataset) in self.ancestors(path)
 
     def _link(self, path: str, *, is_whole: bool) -> None:
-        """Take what a job made from the results; unless documents are all here, its record then names those that are."""
+        """Take the outputs of a job from the results; unless ``is_whole``, their records then name only files that are here."""
         job = None if is_whole and "dataset" not in (pattern_of(path).names_in(path) or {}) else self.place.job(path)
         outputs = [path] if job is None else self.place.outputs(job)
         files = [name for name in self.chain.listing.files if any(f"{name}/".startswith(f"{each}/") for each in outputs)]
@@ -197,7 +197,7 @@ class Rebuild:
                 self._write(self.place.folder / name, record, outputs={})
 
     def _take(self, path: str, rows: pa.Table) -> None:
-        """Write some rows of a stored table, and a record that says so."""
+        """Write some rows of a stored table, and a record of them."""
         file, stored = self.place.folder / path, layout.record_of(with_chunk(pattern_of(path), path, 0)).as_posix()
         file.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(rows, file, compression="zstd", write_page_checksum=True)
@@ -206,15 +206,15 @@ class Rebuild:
         self._write(layout.record_of(file), record, outputs={path: file_digest(file)}, **counted)
 
     def _write(self, file: Path, record: Mapping[str, Any], *, outputs: Mapping[str, str], **fields: Any) -> None:
-        """Write a record that names the files as they are here, of those that are here."""
+        """Write a record with the digests of the files here."""
         inputs, stored = ({name: self.place.folder / name for name in record[key]} for key in ("inputs", "outputs"))
         here = {name: file_digest(path) for name, path in inputs.items() if path.is_file()}
         own = outputs or {name: file_digest(path) for name, path in stored.items()}
-        said = {key: value for key, value in record.items() if key != RECORD_DIGEST}
-        write_json(file, {**said, **fields, "inputs": here, "outputs": dict(own)})
+        others = {key: value for key, value in record.items() if key != RECORD_DIGEST}
+        write_json(file, {**others, **fields, "inputs": here, "outputs": dict(own)})
 
     def _hits(self, system: str) -> pa.Table:
-        """Return the hits of a run of another system that are here, with their ranks here."""
+        """Return the hits of another system's run among the documents here, with their ranks here."""
         if (run := self.drawn.runs.get(system)) is None:
             raise DataError(f"there is no run of {system}")
         if self.ids is None:
@@ -224,7 +224,7 @@ class Rebuild:
         return pa.Table.from_pandas(here, RUN, preserve_index=False)
 
     def additions(self, path: str) -> pa.Table:
-        """Return what is stored as added to the documents that are here."""
+        """Return the stored additions to the documents here."""
         chunks = range(part(self.corpus, "chunks", kind=int))
         names = [with_chunk(layout.EXPANSION, layout.EXPANSION(**names_in(path)), chunk) for chunk in chunks]
         table = pa.concat_tables([read_columns(self.chain.file(name), name) for name in names])
@@ -236,7 +236,7 @@ Kind = TypeVar("Kind", bound=Rebuild)
 
 @contextmanager
 def rebuild(kind: type[Kind], chain: Chain, configured: Configured, drawn: CorpusSample, ids: pa.Array | None) -> Iterator[Kind]:
-    """Give a scratch folder with the drawn queries, and with some documents as one chunk; None for the whole corpus."""
+    """Open a scratch folder with the sampled queries, and with some documents as one chunk; None for the whole corpus."""
     name, experiment = drawn.dataset, configured.experiment
     config, datasets = dict(experiment.config), dict(experiment.datasets)
     count = len(drawn.every if ids is None else ids)
@@ -246,15 +246,15 @@ def rebuild(kind: type[Kind], chain: Chain, configured: Configured, drawn: Corpu
         config["chunk_documents"] = max(1, count)
     records = (chain.records.get(layout.RUN_RECORD(system=system, dataset=dataset)) for system, dataset in chain.runs)
     made = {precision for record in records if record for precision in made_in(record, "precision")}
-    asked = configured.auditor.config["precision"]
+    requested = configured.auditor.config["precision"]
     # Stored representations are searched with queries of the same precision only.
     config["precision"] = (
-        asked if asked != "auto" and ids is not None else next((each for each in PRECISIONS if each in made), "auto")
+        requested if requested != "auto" and ids is not None else next((each for each in PRECISIONS if each in made), "auto")
     )
     with scratch(replace(experiment, config=config, datasets=datasets)) as place:
-        again = kind(chain, configured, drawn, place, ids)
-        again.write_corpus()
-        yield again
+        rebuilt = kind(chain, configured, drawn, place, ids)
+        rebuilt.write_corpus()
+        yield rebuilt
 
 
 def names_in(path: str) -> dict[str, str]:
@@ -264,18 +264,18 @@ def names_in(path: str) -> dict[str, str]:
 
 def pattern_of(path: str) -> Pattern:
     """Return the pattern of a path of results."""
-    found = next((each for each in kinds.PATTERNS if each.names_in(path) is not None), None)
-    if found is None:
+    pattern = next((each for each in kinds.PATTERNS if each.names_in(path) is not None), None)
+    if pattern is None:
         raise DataError(f"{path} is no file that beirflow writes")
-    return found
+    return pattern
 
 
 def is_chunked(path: str) -> bool:
-    """Test whether there is such a file for each chunk of a corpus."""
+    """Test whether a file belongs to one chunk of a corpus."""
     return "chunk" in names_in(path)
 
 
 def with_chunk(pattern: Pattern, path: str, chunk: int) -> str:
-    """Return the path of a pattern with the names in another path, of a chunk."""
+    """Return the path of a pattern with the names in another path and a chunk."""
     names: dict[str, Any] = {**(pattern.names_in(path) or {}), "chunk": chunk}
     return pattern(**names)

@@ -1,7 +1,7 @@
-"""Replay: jobs of the workflow run again on the stored files, and what they make compared with what is stored.
+"""Replay: run jobs of the workflow again on the stored files, and compare their outputs with the stored ones.
 
-Jobs work in a scratch folder whose links lead to the plain files of the results. What computes with a model, or reads all texts,
-is left to the sample (:mod:`beirflow.audit.sample`).
+Jobs work in a scratch folder with links to the regular files of the results. Jobs that compute with a model, or read all texts,
+are left to the sample (:mod:`beirflow.audit.sample`).
 """
 
 from collections import Counter
@@ -33,27 +33,27 @@ from beirflow.run.provenance import code_state
 
 NAME = "files are what their jobs make of the results"
 
-SOURCES = "data and models are those that were used"  # name of checks of jobs that read files outside the results
+SOURCES = "data and models are those that were used"  # name of the checks of jobs that read files outside the results
 
 READING = "derived files match the results"
 
-NOT_MADE_AGAIN = (
+NOT_REBUILT = (
     *(layout.MATCHES, layout.LATENCY, layout.REFERENCES, layout.HUB_DATASET),
     *(layout.FIGURE_PDF, layout.FIGURE_SVG),
     *(pattern for extension in extensions() for pattern in extension.not_rebuilt),
 )
-"""Files that a model, a clock, people, a network or minutes of drawing make."""
+"""Files that depend on a model, a clock, people or a network, or take minutes to draw."""
 
-TEXTS = (".csv", ".json", ".html", ".md", ".tex")  # endings of files that may name the place of a model
+TEXTS = (".csv", ".json", ".html", ".md", ".tex")  # suffixes of files that may name the place of a model
 
 OF_TEXTS = kinds.CHUNKS_OF_REPRESENTATIONS
-"""Files that are made of the texts of a whole chunk, of which the sample makes some again."""
+"""Files made from the texts of a whole chunk, of which the sample recomputes some."""
 
 
 def check_replay(chain: Chain, configured: Configured) -> Iterator[Check]:
-    """Make files again from the stored ones, and compare.
+    """Rebuild files from the stored ones, and compare.
 
-    Files of pages that are of earlier results are left out.
+    Files of pages of earlier results are left out.
     """
     compared, passed, same = set[str](), Counter[tuple[str, str]](), set[str]()
     with ExitStack() as stack:
@@ -74,23 +74,23 @@ def check_replay(chain: Chain, configured: Configured) -> Iterator[Check]:
                 else:
                     yield check
     yield from (Check(name, PASSED, f"{rule}: {number} files") for (name, rule), number in sorted(passed.items()))
-    # A page of earlier results may have been followed by new tables, which its record cannot know.
+    # New tables may have followed a page of earlier results, whose record does not name them.
     for path in sorted(chain.changed.keys() - same):
-        found = f"{path} is neither as {chain.changed[path]} says nor what the results give"
+        found = f"{path} matches neither {chain.changed[path]} nor the results"
         todo = chain.repair_command(path, goal=path)
         yield Check(READING, FAILED, found, "the file that was written", (path,), (), todo)
     yield from _check_rest(chain, {*compared, *chain.changed})
 
 
 def _compared_files(chain: Chain) -> list[str]:
-    """List the stored files that a job may make again: those of the chain, runs in TREC form, and derived files."""
+    """List the stored files that a job may rebuild: those of the chain, runs in TREC form, and derived files."""
     others = [path for path in chain.listing.files if kinds.is_derived(path) or layout.TREC_RUN.names_in(path)]
     own = (layout.AUDIT, layout.AUDIT_RECORD, *chain.earlier)
     return [path for path in sorted({*chain.claims, *others}) if path in chain.listing.files and path not in own]
 
 
 def _linked(chain: Chain) -> Iterator[str]:
-    """List the plain files that jobs may look up: no copies, and no page that was written after what would name it."""
+    """Yield the files that jobs may look up: no copies, and no page newer than the inventory that would name it."""
     named = set[str]()
     for inventory in kinds.INVENTORIES:
         with suppress(*UNREADABLE):
@@ -102,12 +102,12 @@ def _linked(chain: Chain) -> Iterator[str]:
 
 
 def _configured(chain: Chain, experiment: Experiment) -> Experiment:
-    """Configure an experiment as pages and costs say that they were made, which may be after the manifest."""
+    """Add the keys of the configuration that pages and costs record, which may be newer than the manifest."""
     config = dict(experiment.config)
     with suppress(*UNREADABLE):
         config |= keys_of_costs(chain)
     if layout.REFERENCES() in chain.listing.files:
-        config["references"] = [str(chain.folder)]  # so that tables show it
+        config["references"] = [str(chain.folder)]  # any value: tables then have the column
     for record, page in kinds.PAGES.items():
         with suppress(*UNREADABLE):
             if page.configured:
@@ -116,7 +116,7 @@ def _configured(chain: Chain, experiment: Experiment) -> Experiment:
 
 
 def keys_of_costs(chain: Chain) -> dict[str, Any]:
-    """Return the keys of the configuration that extensions made the costs with; it may have changed after the manifest."""
+    """Return the keys of the configuration with which extensions made the costs; they may be newer than the manifest."""
     costs = read_named_csv(str(chain.file(layout.COST)))
     additions = (extension.additions.get("collect_costs") for extension in extensions())
     keys = [key for addition in additions if addition for key in addition.keys if key in costs]
@@ -124,16 +124,16 @@ def keys_of_costs(chain: Chain) -> dict[str, Any]:
 
 
 class Replay:
-    """Jobs that run again in a scratch folder with links to the stored files, each once."""
+    """Jobs that are run again, each once, in a scratch folder with links to the stored files."""
 
     def __init__(self, chain: Chain, configured: Configured, place: Scratch) -> None:
         self._chain, self._configured, self._place = chain, configured, place
         self._made = place.folder.with_name("made")
         self._done: dict[tuple[str, ...], Exception | None] = {}
-        self._failed: set[tuple[str, ...]] = set()  # outputs of jobs of which it was said that they could not run
+        self._failed: set[tuple[str, ...]] = set()  # outputs of jobs that were reported as not runnable
 
     def check(self, path: str) -> Iterator[Check]:
-        """Make a file again and compare it; nothing for one that the sample is for, or whose job read temporary files."""
+        """Rebuild a file and compare it; skip files of the sample and those of jobs that read temporary files."""
         chain, name = self._chain, NAME
         try:
             job = self._job(path)
@@ -145,33 +145,33 @@ class Replay:
         try:
             name = SOURCES if _opens_files(job, self._place) else NAME
             if problem := self._problem(path, job):
-                yield self._not_checked(name, path, job, f"was not made again: {problem}")
+                yield self._not_checked(name, path, job, f"was not rebuilt: {problem}")
                 return
             made = self.make(path, job)
             if path.startswith(kinds.COPIES):
                 found = _other_copy(path, chain.file(path), made)
-                self._failed |= {tuple(job.output)} if found.problem else set()  # the first of many says enough
+                self._failed |= {tuple(job.output)} if found.problem else set()  # one report per job
             else:
                 found = self._difference(path, made)
         except BeirflowError as error:
-            # A job that ran had all that it reads, which is not what beirflow writes, or not what it was made from.
+            # A job that ran had all its inputs; so one of them is damaged or does not belong to the others.
             if tuple(job.output) in self._done and isinstance(error, DataError) and not isinstance(error, UnsourcedError):
                 yield chain.unreadable(name, path, error)
             else:
-                yield self._not_checked(name, path, job, f"could not be made again: {error}")
+                yield self._not_checked(name, path, job, f"could not be rebuilt: {error}")
         except UNREADABLE as error:
             yield chain.unreadable(name, path, error)
         else:
             yield self._verdict(name, path, job, found)
 
     def _not_checked(self, name: str, path: str, job: Any, why: str) -> Check:
-        """Return the check of a job that was not run, once for all its files."""
+        """Return the check of a job that was not run, one for all its files."""
         self._failed.add(tuple(job.output))
         return Check(name, NOT_CHECKED, f"{path} {why}", "", (path,), self._chain.affected(path))
 
     def _job(self, path: str) -> Any:
-        """Return the job that makes a file; None for one that is not made again without a word."""
-        if kinds.is_one_of(path, NOT_MADE_AGAIN):
+        """Return the job that makes a file; None for a file that is skipped without a report."""
+        if kinds.is_one_of(path, NOT_REBUILT):
             return None
         target = next((each.copies for each in kinds.INVENTORIES if path.startswith(f"{each.copies}/")), path)
         job = self._place.job(target)
@@ -184,7 +184,7 @@ class Replay:
         return None if any(kinds.is_one_of(name, CANDIDATES) for name in missing) else job
 
     def _problem(self, path: str, job: Any) -> str:
-        """Say why a job cannot or must not run here; empty if it can."""
+        """Return why a job cannot or must not run here; empty if it can."""
         configured, names = self._configured, dict(job.wildcards.items())
         if configured.unknown and (path == SUMMARY or kinds.is_derived(path)):
             return f"this needs the extension of {', '.join(configured.unknown)}"
@@ -197,13 +197,13 @@ class Replay:
                 for name, system in experiment.systems.items()
                 if (added := experiment.families[system.family].added(system.settings)) and added.name == expansion
             ]
-            return "" if configured.known.intersection(of) else f"it is not known here where the model or file of {expansion} is"
+            return "" if configured.known.intersection(of) else f"the model or file of {expansion} is not known here"
         if system := names.get("system"):
-            return "" if system in configured.known else f"it is not known here where the model or file of {system} is"
+            return "" if system in configured.known else f"the model or file of {system} is not known here"
         return self._problem_of_source(names["dataset"])
 
     def _problem_of_source(self, name: str) -> str:
-        """Say why a corpus cannot be prepared again: its source is not here, or is not the one of the catalogue."""
+        """Return why a corpus cannot be prepared: its source is missing, or not that of the catalogue; empty if it can."""
         chain, dataset = self._chain, self._configured.experiment.datasets[name]
         if isinstance(dataset.form, HubForm):
             source = HubSource.in_cache(dataset.form, dataset.split)
@@ -222,7 +222,7 @@ class Replay:
         return f"the source of {name} is not here; name it with data_dir or custom.datasets"
 
     def make(self, path: str, job: Any) -> Path:
-        """Run the job of a file again, once for all that it makes; raise what it raises, also when it is asked again."""
+        """Run the job of a file, once for all its outputs, and return the rebuilt file; raise the same error at each call."""
         key = tuple(job.output)
         if key not in self._done:
             self._done[key] = self._run(job)
@@ -231,7 +231,7 @@ class Replay:
         return self._made / path
 
     def _run(self, job: Any) -> Exception | None:
-        """Run a job, and put its outputs aside, since later jobs read those of the results; return the error that ended it."""
+        """Run a job and move its outputs away, since later jobs read the stored ones; return the error that ended it."""
         names = self._place.outputs(job)
         linked = [name for name in names if (self._place.folder / name).is_symlink()]  # no record of a later page
         for name in linked:
@@ -251,17 +251,16 @@ class Replay:
         return None
 
     def _restate(self, file: Path) -> None:
-        """Put the recorded places of models into a text that was made with those of the person who audits."""
+        """Replace the auditor's places of models by the recorded ones in a rebuilt text."""
         if self._configured.places and file.suffix in TEXTS:
             text = file.read_bytes()
-            for place, said in self._configured.places.items():
-                text = text.replace(place.encode(), said.encode())
+            for own, recorded in self._configured.places.items():
+                text = text.replace(own.encode(), recorded.encode())
             file.write_bytes(text)
 
     def _provide(self, path: str) -> None:
-        """Make an input that is missing and for reading, or deleting it would keep files made from it from being compared."""
-        if odd := self._chain.listing.oddity(path):
-            raise RecordError(f"{odd[0]} is {odd[1]}, which is not followed or opened; a plain file was expected", path)
+        """Make a missing derived input: deleting it must not prevent the comparison of files made from it."""
+        self._chain.refuse_odd(path)
         here = self._place.folder / path
         if here.exists() or not kinds.is_derived(path):
             return
@@ -272,10 +271,10 @@ class Replay:
             here.touch()
 
     def _difference(self, path: str, made: Path) -> Difference:
-        """Return the difference between a file and the same file made again.
+        """Return the difference between a file and its rebuilt version.
 
-        Raises UnsourcedError if nothing confirms some columns. Among these are keys of the configuration that the costs state if
-        they are not those of the manifest, which may be older.
+        Raises UnsourcedError if nothing confirms some columns, such as keys of the configuration in the costs that differ from
+        those of the manifest, which may be older.
         """
         found, unsourced, added = Difference(), list[str](), list[str]()
         try:
@@ -290,22 +289,22 @@ class Replay:
         return found
 
     def _verdict(self, name: str, path: str, job: Any, found: Difference) -> Check:
-        """Return the verdict on a file: where other code wrote it, another form of it is a warning, another number is none."""
+        """Return the verdict on a file: another formatting by other code is a warning, another number fails."""
         if not found.problem:
             return Check(name, PASSED, job.rule, files=(path,))
-        chain, (said, here) = self._chain, self._codes(job)
+        chain, (recorded, here) = self._chain, self._codes(job)
         results, problem = chain.affected(path), f"{path}: {found.problem}"
         goal = chain.repair_command(path) if path in chain.claims else chain.repair_command(path, goal=path)
-        if said != here:
-            problem += f"; it was written by the code {said}, and the code here is {here}"
+        if recorded != here:
+            problem += f"; written by code {recorded}, the code here is {here}"
             if found.of_form:
                 return Check(name, WARNING, problem, "", (path,), (), goal)
         if _made_with_other_catalogue(chain, path):
-            return Check(name, WARNING, f"{problem}; it was made with another catalogue than the one here", "", (path,), (), goal)
+            return Check(name, WARNING, f"{problem}; made with another catalogue than the one here", "", (path,), (), goal)
         return Check(name, FAILED, problem, "what its job makes of the results", (path,), results, goal)
 
     def _codes(self, job: Any) -> tuple[str, str]:
-        """Return the code that wrote the files of a job, by the record among them or by the manifest, and the code here."""
+        """Return the code that wrote the files of a job, from their record or the manifest, and the code here."""
         for path in self._place.outputs(job):
             with suppress(*UNREADABLE):
                 if path.endswith(".json") and (code := read_record(self._chain.file(path)).get("code")):
@@ -314,43 +313,43 @@ class Replay:
 
 
 def _other_copy(path: str, here: Path, made: Path) -> Difference:
-    """Return the difference between a copy of a file of the project and that of the code here."""
+    """Return the difference between a copy of a project file and the file here."""
     if not made.is_file():
-        return Difference("the code here has no such file", of_form=True)
+        return Difference("no such file in the code here", of_form=True)
     return difference(path, here, made)._replace(of_form=True)
 
 
 def _opens_files(job: Any, place: Scratch) -> bool:
-    """Test whether a job reads files outside the results and the workflow: those of a dataset, a model or a run."""
+    """Test whether a job reads files outside results and workflow, such as a dataset, a model or a run."""
     ours = tuple(f"{folder}/" for folder in (place.folder, WORKFLOW, EXTENSIONS))
     return not job.input or not all(str(path).startswith(ours) for path in job.input) or job.rule in ("prepare_corpus",)
 
 
 def _made_with_other_catalogue(chain: Chain, path: str) -> bool:
-    """Test whether the page of a file's extension says that files of the extension were others than here."""
+    """Test whether the page of a file's extension was made with another catalogue of that extension."""
     of_path = (each for each in extensions() if kinds.is_one_of(path, each.patterns))
     for record, page in (entry for extension in of_path for entry in extension.pages.items()):
         with suppress(*UNREADABLE):
-            said = read_record(chain.file(record))
-            if any(said.get(key) != value for key, value in page.catalogue().items()):
+            page_record = read_record(chain.file(record))
+            if any(page_record.get(key) != value for key, value in page.catalogue().items()):
                 return True
     return False
 
 
 def _check_rest(chain: Chain, compared: Collection[str]) -> Iterator[Check]:
-    """Name the derived files that were compared with nothing, or only with the record of their page."""
-    # An inventory that was made again has the digests of its copies.
+    """Report the derived files that were not compared, or only with the record of their page."""
+    # A rebuilt inventory has the digests of its copies.
     named = tuple(f"{inventory.copies}/" for inventory in kinds.INVENTORIES if inventory.path in compared)
     own = (layout.AUDIT, layout.AUDIT_RECORD, *chain.earlier, *compared)
     if trained := [path for path in sorted(chain.claims) if layout.MODEL_OF_DATASET_RECORD.names_in(path)]:
-        found = f"{len(trained)} trainings of models were not made again, e.g. that of {trained[0]}"
+        found = f"{len(trained)} trainings of models were not repeated, e.g. that of {trained[0]}"
         yield Check("models are what their training gives", NOT_CHECKED, found, "", tuple(trained))
     paths = [path for path in sorted(chain.listing.files) if kinds.is_derived(path) and path not in own]
     others = [path for path in paths if path not in chain.claims and not path.startswith(named)]
     if others:
         some = ", ".join(others[:3]) + " and others" * (len(others) > 3)
-        found = f"{len(others)} files, which no number depends on, were not compared with anything: {some}"
+        found = f"{len(others)} files, on which no number depends, were not compared: {some}"
         yield Check(READING, NOT_CHECKED, found, "", tuple(others[:SHOWN]), (), chain.repairs.aside(others[:SHOWN]))
     if drawn := [path for path in paths if path in chain.claims]:
-        found = f"{len(drawn)} files, figures among them, were compared with the records of their pages and not made again"
+        found = f"{len(drawn)} files, including figures, were compared with the records of their pages, not rebuilt"
         yield Check(READING, NOT_CHECKED, found, "", tuple(drawn[:SHOWN]))

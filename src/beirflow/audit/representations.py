@@ -1,4 +1,4 @@
-"""Rows of stored representations, whatever their kind, and how far two of them are apart."""
+"""Rows of stored representations of any kind, and distances between them."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,11 +12,11 @@ from beirflow.core.verified import reading
 Columns = Mapping[str, np.ndarray]
 
 Row = tuple[np.ndarray | None, np.ndarray]
-"""What represents a text: keys, such as terms, or None for vectors; and values, float64."""
+"""Representation of a text: keys, such as terms, or None for vectors; and values, float64."""
 
 
 def rows_of(path: Path, rows: np.ndarray) -> list[Row]:
-    """Read some rows of a file of vectors, of token vectors, of the weights of queries, or of postings."""
+    """Read some rows of a file of vectors, token vectors, query weights or postings."""
     if path.suffix == ".npy":
         vectors = np.load(path, mmap_mode="r", allow_pickle=False)
         return [(None, np.array(vectors[row], np.float64)) for row in rows.tolist()]
@@ -29,7 +29,7 @@ def rows_of(path: Path, rows: np.ndarray) -> list[Row]:
 
 
 def _entries(path: Path, rows: np.ndarray) -> Iterator[tuple[int, Any, Any]]:
-    """Yield the rows of a file, or parts of these, with their keys and values; of postings those that are asked for."""
+    """Yield rows of a file, or parts of them, with keys and values; of postings only the requested rows."""
     terms = frequencies = np.zeros(0, np.int64)
     first = posting = 0  # of the documents and of the postings that have been read
     for columns in _batches(path):
@@ -51,7 +51,7 @@ def _entries(path: Path, rows: np.ndarray) -> Iterator[tuple[int, Any, Any]]:
 
 
 def _of_segment(columns: Columns, documents: np.ndarray, terms: np.ndarray, rows: np.ndarray) -> Iterator[tuple[int, Any, Any]]:
-    """Yield the postings of some documents in a batch, whose terms are given, and the lengths of their texts."""
+    """Yield the postings of some documents in a batch with the given terms, and the lengths of their texts."""
     counted = [name for name in ("weights", "title_counts", "text_counts") if name in columns]
     for place in np.flatnonzero(np.isin(documents, rows)).tolist():
         yield int(documents[place]), [f"{name} {terms[place]}" for name in counted], [columns[name][place] for name in counted]
@@ -74,7 +74,7 @@ def _batches(path: Path) -> Iterator[Columns]:
 
 
 def distance(stored: Row, again: Row) -> float:
-    """Return the length of the difference of what represents a text, over that of what is stored."""
+    """Return the norm of the difference of two representations of a text, relative to the stored one."""
     (keys, values), (others, found) = stored, again
     if keys is not None and others is not None:
         every, place = np.unique(np.concatenate([keys, others]).astype(str), return_inverse=True)

@@ -1,10 +1,10 @@
-"""A sample of every run, made again by the rules that made it (:mod:`beirflow.audit.rebuild`), and compared with what is stored.
+"""Sample of every run, recomputed by the rules that made it (:mod:`beirflow.audit.rebuild`), and compared with the stored one.
 
-Of each corpus some queries and some documents are drawn. Twice, the drawn queries are represented and searched again:
+Some queries and documents of each corpus are sampled. The sampled queries are encoded and searched twice:
 
-- in a *pool*, a small corpus of the drawn documents, those that are judged for the drawn queries, and the first ones of every run
-  for them, all of which are represented again, too: whatever stands in a run is scored again, beside its rivals;
-- in the whole corpus, in the stored representations of its documents, where these are here.
+- in a *pool*, a small corpus of the sampled documents, those judged for the sampled queries, and the first ones of every run for
+  them, all of which are encoded again: so the hits of a run are scored again, together with their competitors;
+- in the whole corpus, with the stored representations of its documents, where these are here.
 """
 
 import math
@@ -44,31 +44,31 @@ from beirflow.core.records import made_in
 from beirflow.evaluation.measures import measure
 from beirflow.evaluation.paired_tests import confidence_interval, randomisation_test
 
-NAME = "samples are made again"
-POOL = "texts represented and searched again rank as in the runs"
-WHOLE = "queries searched again in the whole corpus rank as in the runs"
-TEXTS = "texts represented again are as stored"
-WRITTEN = "additions to documents made again are as stored"
+NAME = "samples are recomputed"
+POOL = "recomputed rankings of a pool match the runs"
+WHOLE = "recomputed rankings of the whole corpus match the runs"
+TEXTS = "recomputed representations match the stored ones"
+WRITTEN = "recomputed expansions match the stored ones"
 
-CHANCE = 1e-3  # least probability of a main measure of the drawn queries that is so much higher than made again
-ROUNDING = 1e-6  # distance of two scores of the same representations, over the largest
-GROWTH = 4  # times that a score may be further from another than the representations of its query are
-MOST_INDEXED = 20_000  # documents of which an index is built again; no stored one is opened, since faiss trusts it
-SAME_FOUND = 0.98  # least share of the hits of an index that another one finds: other processors round in other places
-OTHER_TEXTS = 0.02  # largest share of written texts that differ: a draw may fall between two roundings
-OTHERWISE = 0.5  # the same in half precision, and largest distance of weights of words
+CHANCE = 1e-3  # p below which a stored mean that exceeds the recomputed one fails
+ROUNDING = 1e-6  # tolerance between two scores of the same representations, relative to the largest
+GROWTH = 4  # tolerance of a score relative to the distance of the representations of its query
+MOST_INDEXED = 20_000  # maximum documents of which an index is rebuilt; no stored one is opened, since faiss trusts it
+SAME_FOUND = 0.98  # minimum share of the hits of an index that a rebuilt one finds: processors round differently
+OTHER_TEXTS = 0.02  # maximum share of written texts that differ: a draw may fall between two roundings
+HALF_PRECISION = 0.5  # the same in half precision, and maximum distance of word weights
 
 
 def check_samples(chain: Chain, configured: Configured, sample: int, seed: int) -> Iterator[Check]:
-    """Make so many queries and documents of every corpus again; ``configured`` has the places of who audits."""
+    """Recompute a sample of queries and documents of every corpus; ``configured`` has the places of the auditor."""
     if not sample:
-        found = "the sample is 0; what models computed and searches found was not computed again"
+        found = "the sample is 0: no output of a model or a search was recomputed"
         yield Check(NAME, NOT_CHECKED, found, repair="snakemake --cores 2 --config 'command={audit: {sample: 100}}' -- audit")
         return
     random, by_corpus = np.random.default_rng(seed), dict[str, list[str]]()
     for system, dataset in chain.runs:
         by_corpus.setdefault(dataset, []).append(system)
-    with Progress("make samples again", 3 * len(chain.runs), "runs") as progress:
+    with Progress("recompute samples", 3 * len(chain.runs), "runs") as progress:
         for dataset, systems in by_corpus.items():
             try:
                 _check_sizes(chain, dataset)
@@ -80,14 +80,14 @@ def check_samples(chain: Chain, configured: Configured, sample: int, seed: int) 
 
 
 def _check_sizes(chain: Chain, dataset: str) -> None:
-    """Raise RecordError for a representation that unpacks to more than its size can hold, while memory is limited."""
+    """Raise RecordError for a representation that unpacks to more than its size allows, while memory is limited."""
     for path in chain.claims:
         if path.endswith(".arrow") and names_in(path).get("dataset") == dataset and chain.listing.files.get(path):
             check_unpacked(chain.folder / path, path)
 
 
 def _check_corpus(chain: Chain, configured: Configured, drawn: CorpusSample, progress: Progress) -> Iterator[Check]:
-    """Check every run of a corpus, in one scratch folder after the other: Snakemake reads rules for one experiment at a time."""
+    """Check every run of a corpus, in one scratch folder after another: Snakemake reads rules for one experiment at a time."""
     for ids, kinds_of_checks in (
         (drawn.pool, (SampledRuns.check_run, SampledRuns.check_texts)),
         (None, (SampledRuns.check_run,)),
@@ -102,7 +102,7 @@ def _check_corpus(chain: Chain, configured: Configured, drawn: CorpusSample, pro
 
 
 def _guarded(chain: Chain, system: str, dataset: str, check: Callable[[], Iterator[Check]]) -> list[Check]:
-    """Return checks of a run; where they cannot be made, the reason."""
+    """Collect the checks of a run, or the reason why they cannot be made."""
     result, checks = (system, dataset), list[Check]()
     try:
         with chain.limits.lifted():
@@ -116,22 +116,22 @@ def _guarded(chain: Chain, system: str, dataset: str, check: Callable[[], Iterat
 
 @dataclass
 class SampledRuns(Rebuild):
-    """Runs of the drawn queries, made again, and their comparison with those that are stored."""
+    """Recomputed runs of the sampled queries, and their comparison with the stored ones."""
 
-    compared: set[str] = field(default_factory=set)  # representations and additions that were compared
+    compared: set[str] = field(default_factory=set)  # compared representations and expansions
 
     def check_run(self, system: str) -> Iterator[Check]:
-        """Make the run of a system again, and compare it; nothing of one that is made from other runs or a file alone."""
+        """Recompute the run of a system and compare it; skip one that is made from other runs or a file alone."""
         self.system, path = system, layout.RUN(system=system, dataset=self.drawn.dataset)
         inputs = self.inputs(path)
         if all(name.startswith(FROM_RUNS) for name in inputs):
-            return  # to make it again needs no sample
+            return  # the replay covers it
         if self.ids is None and not any(map(is_chunked, self.ancestors(path))):
-            return  # nothing of it was represented before
+            return  # it has no stored representations
         is_approximate = any(layout.INDEX.names_in(name) is not None for name in inputs)
         if is_approximate and self.ids is None and len(self.drawn.every) > MOST_INDEXED:
-            raise DataError(f"an index of {len(self.drawn.every):,} documents is not built again, but up to {MOST_INDEXED:,}")
-        shutil.rmtree(self.place.folder / layout.RUN.folder(), ignore_errors=True)  # others' runs are those that are stored
+            raise DataError(f"an index of {len(self.drawn.every):,} documents is not rebuilt; at most {MOST_INDEXED:,} are")
+        shutil.rmtree(self.place.folder / layout.RUN.folder(), ignore_errors=True)  # other systems' runs are the stored ones
         self.obtain(path)
         again = pq.read_table(self.place.folder / path)
         yield self._compare(path, again, is_approximate=is_approximate)
@@ -139,21 +139,20 @@ class SampledRuns(Rebuild):
     def _compare(self, path: str, again: pa.Table, *, is_approximate: bool) -> Check:
         stored, top_k = self.drawn.runs[self.system], part(self.chain.manifest, "configuration", "top_k", kind=int)
         hits = _side_by_side(stored, again, top_k)
-        if self.ids is not None:  # what stands behind the first documents may not be here
+        if self.ids is not None:  # later documents may not be in the pool
             hits = hits[hits["rank"].isna() | (hits["rank"] <= self.drawn.first)]
         lost = float(hits["score_again"].isna().sum() / max(1, hits["score"].notna().sum()))
         if is_approximate:
             hits = hits.dropna()
         tolerance = self._tolerance if self.ids is not None else self._tolerance_of_queries(path)
-        said = f"{self.name}: {len(self.drawn.queries)} queries, {len(hits)} hits"
-        found, problems = said, list[str]()
+        found, problems = f"{self.name}: {len(self.drawn.queries)} queries, {len(hits)} hits", list[str]()
         if len(hits):
             worst = hits.iloc[int(hits["apart"].to_numpy().argmax())]
             found += f" at most {worst['apart']:.1e} of the largest score apart"
             if not worst["apart"] <= tolerance:  # nor is it a number
                 problems.append(f"document {worst['doc_id']!r} of the query {worst['query_id']!r} {_in_words(worst)}")
         if is_approximate and self.ids is None and lost > 1 - SAME_FOUND:
-            problems.append(f"{lost:.1%} of the hits are not found again")
+            problems.append(f"{lost:.1%} of the hits are not found")
         gain, sure = self._gain(stored, again)
         problems += ["the stored mean is higher than chance allows"] if sure else []
         found = "; ".join([found, *problems, *([gain] if gain else [])])
@@ -168,7 +167,7 @@ class SampledRuns(Rebuild):
         return main_measure(self.chain.manifest["configuration"])
 
     def _gain(self, stored: pa.Table, again: pa.Table) -> tuple[str, bool]:
-        """Return by how much the stored run is better in words, and whether that is no chance."""
+        """Return the difference of the main measure in words, and whether the stored run is significantly better."""
         runs = (measure(run, self.drawn.qrels, [cutoff_of(self._measure)], ranked=True) for run in (stored, again))
         first, second = (run.get(self._measure, pd.Series(dtype=float)).to_numpy() for run in runs)
         known = np.isfinite(first) & np.isfinite(second)
@@ -177,12 +176,12 @@ class SampledRuns(Rebuild):
         first, second = first[known], second[known]
         low, high = confidence_interval([first - second])
         chance = randomisation_test((first - second)[:, None])[0]
-        words = f"{self._measure} {first.mean():.4f}, again {second.mean():.4f}, difference {low:+.4f} to {high:+.4f} (95 %)"
+        words = f"{self._measure} {first.mean():.4f}, recomputed {second.mean():.4f}, difference {low:+.4f} to {high:+.4f} (95 %)"
         return words, bool(chance < CHANCE and first.mean() > second.mean())
 
     @property
     def _precision(self) -> str:
-        """The least precise one of those that made the run; empty where no model did."""
+        """Least precise of the precisions of the run; empty without a model."""
         made = made_in(self.chain.record(layout.RUN_RECORD(system=self.system, dataset=self.drawn.dataset)), "precision")
         return max(made, key=lambda each: PRECISIONS.index(each) if each in PRECISIONS else len(PRECISIONS), default="")
 
@@ -193,13 +192,13 @@ class SampledRuns(Rebuild):
         return experiment.family(self.system).tolerance(settings, self._precision) if self._precision else 0.0
 
     def _tolerance_of_queries(self, path: str) -> float:
-        """Return how far scores may be apart where documents are those that are stored, and queries were represented again."""
+        """Return the tolerance of scores with stored documents and recomputed queries."""
         made = [name for name in self._represented(path) if not is_chunked(name)]
         apart = [self._distances(name)[2].max(initial=0.0) for name in made]
         return min(self._tolerance, GROWTH * max(apart, default=0.0)) + ROUNDING
 
     def _represented(self, path: str) -> list[str]:
-        """List the representations behind a run that were made here."""
+        """List the representations of a run that were recomputed here."""
         files = {name: self.place.folder / name for name in sorted(self.ancestors(path))}
         return [
             name
@@ -209,14 +208,14 @@ class SampledRuns(Rebuild):
         ]
 
     def check_texts(self, system: str) -> Iterator[Check]:
-        """Compare the representations from which the run of a system was made, those of the drawn documents and queries."""
+        """Compare the representations of the sampled documents and queries with the stored ones."""
         for path in self._represented(layout.RUN(system=system, dataset=self.drawn.dataset)):
             if path not in self.compared:
                 self.compared.add(path)
                 yield self._judged(TEXTS, *self._distances(path), self._tolerance)
 
     def _distances(self, path: str) -> tuple[list[str], pa.Array, np.ndarray]:
-        """Return the stored files like one that was made again, the drawn texts in it, and how far apart both have these."""
+        """Return the stored files of a recomputed one, the ids of the sampled texts, and the distances of their rows."""
         if is_chunked(path):
             ids, every, here = self.drawn.documents, self.drawn.every, self.drawn.pool
             paths = [with_chunk(pattern_of(path), path, chunk) for chunk in range(part(self.corpus, "chunks", kind=int))]
@@ -237,16 +236,16 @@ class SampledRuns(Rebuild):
         return paths, ids, np.array([distance(*both) for both in zip(stored, again, strict=True)])
 
     def _judged(self, name: str, paths: list[str], ids: pa.Array, apart: np.ndarray, most: float) -> Check:
-        """Return the check that no distance of a text is larger than it may be."""
-        kind = f"{len(ids)} rows of {paths[0]} and its like" if len(paths) > 1 else f"{len(ids)} rows of {paths[0]}"
+        """Return the check that no distance exceeds a maximum."""
+        kind = f"{len(ids)} rows of {paths[0]}{' and the other chunks' if len(paths) > 1 else ''}"
         found = f"{self.name}: {kind}, at most {apart.max(initial=0.0):.1e} of their length apart"
         if apart.max(initial=0.0) <= most:
             return Check(name, PASSED, found, f"at most {most:.0e}")
-        found += f", those of {ids[int(np.argmax(apart))].as_py()!r}"
+        found += f" ({ids[int(np.argmax(apart))].as_py()!r})"
         return self.chain.failed(name, paths[0], found, f"at most {most:.0e}")
 
     def check_additions(self, system: str) -> Iterator[Check]:
-        """Let a model make again what was added to the drawn documents of a system, and compare it."""
+        """Recompute the expansions of the sampled documents of a system, and compare them."""
         self.system = system
         for path in sorted(self.ancestors(layout.RUN(system=system, dataset=self.drawn.dataset))):
             if layout.EXPANSION.names_in(path) is None or path in self.compared or not self.place.job(path).computes:
@@ -255,29 +254,29 @@ class SampledRuns(Rebuild):
             self.obtain(path, is_written=True)
             again, stored = pq.read_table(self.place.folder / path), self.additions(path)
             ids, texts = again["doc_id"].combine_chunks(), "weights" not in again.column_names
-            # Of some documents nothing was to be made, which others were depends on all of them.
+            # Which documents are expanded depends on the whole corpus, so those without an expansion are not compared.
             pairs = [_entries(before, after) for before, after in zip(stored.to_pylist(), again.to_pylist(), strict=True)]
             apart = np.array([distance(*pair) if len(pair[0][0]) or not texts else 0.0 for pair in pairs])
-            tolerance = self._tolerance if self._precision == "float32" else OTHERWISE
-            if texts:  # of which each that is another counts twice in the square of the distance
+            tolerance = self._tolerance if self._precision == "float32" else HALF_PRECISION
+            if texts:  # each differing text counts twice in the squared distance
                 apart, tolerance = np.array([np.mean(apart**2) / 2]), max(tolerance, OTHER_TEXTS)
             yield self._judged(WRITTEN, [path], ids, apart, tolerance)
 
 
 def _entries(*rows: Mapping[str, Any]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return what is added to a document in several versions: texts or words, and how often or with which weight."""
-    found = []
+    """Return the expansion of a document in several versions: texts or words, and their counts or weights."""
+    versions = []
     for row in rows:
         columns = [value for key, value in row.items() if key != "doc_id"]
         keys, values = columns if len(columns) == 2 else (columns[0], np.ones(len(columns[0])))
-        found.append((np.array(keys, object), np.array(values, np.float64)))
-    return found
+        versions.append((np.array(keys, object), np.array(values, np.float64)))
+    return versions
 
 
 def _side_by_side(stored: pa.Table, again: pa.Table, top_k: int) -> pd.DataFrame:
-    """Return the hits of two runs of the same queries, with how far their scores are apart, over the largest score of the query.
+    """Return the hits of two runs of the same queries, with the distance of their scores relative to the query's largest score.
 
-    A hit that one of them lacks is as far as it is above the last one there; infinitely far if there was room for it.
+    A hit that one run lacks is as far as it exceeds the last hit there; infinitely far if that run has fewer than k hits.
     """
     # As objects: pandas merges no columns of strings that are both empty.
     runs = [run.to_pandas().astype({"query_id": object, "doc_id": object}) for run in (stored, again)]
@@ -292,9 +291,9 @@ def _side_by_side(stored: pa.Table, again: pa.Table, top_k: int) -> pd.DataFrame
 
 
 def _in_words(hit: pd.Series) -> str:
-    """Say how a hit differs."""
+    """Describe how a hit differs."""
     if math.isnan(hit["score_again"]):
-        return f"has the score {hit['score']:.6g} and is not found again"
+        return f"has the score {hit['score']:.6g} and is not found when recomputed"
     if math.isnan(hit["score"]):
-        return f"is left out, and has the score {hit['score_again']:.6g} again"
-    return f"has the score {hit['score']:.6g}, and {hit['score_again']:.6g} again"
+        return f"is missing, and has the recomputed score {hit['score_again']:.6g}"
+    return f"has the score {hit['score']:.6g}, recomputed {hit['score_again']:.6g}"

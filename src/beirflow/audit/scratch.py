@@ -1,7 +1,7 @@
-"""A scratch folder in which jobs of the workflow make results again, in this process.
+"""Scratch folder in which jobs of the workflow rebuild results, in this process.
 
-Nothing in the audited results decides which code runs or where it writes: rules come from the workflow of this checkout, and
-paths of outputs from the patterns of :mod:`beirflow.core.layout`.
+Nothing in the audited results determines which code runs or where it writes: rules come from this installation, and paths of
+outputs from the patterns of :mod:`beirflow.core.layout`.
 """
 
 import logging
@@ -25,14 +25,14 @@ from beirflow.run.undocumented import RuleJobs, params_without, rule_jobs
 
 
 class Scratch:
-    """A folder of results whose files jobs of the workflow make."""
+    """Folder of results in which jobs of the workflow run."""
 
     def __init__(self, rules: RuleJobs, folder: Path) -> None:
         self._rules, self.folder = rules, folder
         self._jobs: dict[str, Any] = {}
 
     def job(self, path: str) -> Any:
-        """Return the job that makes a file below the results, the same for all files that it makes; None if no rule does.
+        """Return the job that makes a file below the results, one object for all its outputs; None if no rule makes the file.
 
         Raises ValueError if the rule has no job for this file.
         """
@@ -43,15 +43,15 @@ class Scratch:
         return self._jobs[path]
 
     def inputs(self, job: Any) -> list[str]:
-        """Return the inputs of a job that are results, below these."""
+        """Return the inputs of a job among the results, as paths below them."""
         return [name for name in map(self._below, job.input) if name]
 
     def outputs(self, job: Any) -> list[str]:
-        """Return the outputs of a job, below the results."""
+        """Return the outputs of a job, as paths below the results."""
         return [self._below(path) for path in job.output]
 
     def run(self, job: Any) -> None:
-        """Run a job, whose inputs are here, without a word. Raises what its function raises."""
+        """Run a job, whose inputs are here, silently. Raises what its function raises."""
         for path in map(Path, job.output):
             path.parent.mkdir(parents=True, exist_ok=True)
         job.params = params_without(job.params, COMMAND)
@@ -70,12 +70,12 @@ class Scratch:
         self.run(job)
 
     def renamed(self, checks: Iterable[Check], results: Path) -> Iterator[Check]:
-        """Yield checks whose sentences name the results in place of this folder, which is gone when they are read."""
+        """Replace this temporary folder by the results in the findings of checks."""
         for check in checks:
             yield replace(check, found=check.found.replace(str(self.folder), str(results)))
 
     def link(self, results: Path, paths: Iterable[str]) -> None:
-        """Link to files of some results in place of making them."""
+        """Link to files of other results instead of making them."""
         for path in paths:
             (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
             (self.folder / path).symlink_to((results / path).absolute())
@@ -87,7 +87,7 @@ class Scratch:
 
 @contextmanager
 def _offline() -> Iterator[None]:
-    """Let the library of the hub find only what is on this machine, in the block."""
+    """Keep the library of the hub offline in the block."""
     before, constants.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE, True
     try:
         yield
@@ -97,7 +97,7 @@ def _offline() -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep warnings from being logged in the block."""
+    """Suppress warnings of loggers in the block."""
     logging.disable(logging.WARNING)
     try:
         yield
@@ -107,7 +107,7 @@ def _quiet() -> Iterator[None]:
 
 @contextmanager
 def scratch(experiment: Experiment) -> Iterator[Scratch]:
-    """Give an empty scratch folder for the results of an experiment, which is gone afterwards.
+    """Open a temporary scratch folder for the results of an experiment.
 
     Jobs in it download nothing. Raises ValueError if the rules do not fit the experiment.
     """

@@ -1,4 +1,4 @@
-"""The verdict of an audit: what was proved and what was not, in sentences, for the page and the terminal."""
+"""Verdict of an audit in sentences, for the page and the terminal: what was verified and what was not."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,23 +7,23 @@ from beirflow.audit.chain import EARLIER
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check
 from beirflow.audit.replay import SOURCES
 
-LONGEST = 600  # most characters of a finding, or of its repair, on the terminal
-SHOWN = 6  # things that were not checked and are named on the terminal
+LONGEST = 600  # maximum characters of a finding, or of its repair, on the terminal
+SHOWN = 6  # maximum number of unchecked items on the terminal
 
 Sections = Mapping[str, Sequence[Check]]
 
 PROVED = {
-    "intact": "every file has the digest that each record of it names, and none is missing or left over",
-    "as configured": "systems and datasets are those of the catalogue and of the configurations",
-    "replayed": "measures, summary, statistics, tables and pages are what their jobs make of the stored files",
-    "traced to sources": "datasets, models and runs from elsewhere are those that are here",
-    "sampled": "a sample of documents and queries was represented and searched again, with the stored scores",
+    "intact": "every file matches the digests in all records, and none is missing or left over",
+    "as configured": "systems and datasets match the catalogue and the configurations",
+    "replayed": "measures, summary, statistics, tables and pages match the output of their jobs on the stored files",
+    "traced to sources": "datasets, models and imported runs match those on this machine",
+    "sampled": "a sample of documents and queries was encoded and searched again, with the stored scores",
 }
-"""By step, what is proved where it passed."""
+"""By step, what is verified where it passed."""
 
 
 def grades(sections: Sections) -> list[tuple[str, str]]:
-    """Return each step with its grade, ``yes``, ``no``, ``failed`` or how many of how many, and further ones that failed."""
+    """Return each step with its grade, ``yes``, ``no``, ``failed`` or a share such as ``3 of 4``, and further failed steps."""
     replayed = sections.get("replay", ())
     steps = {
         "intact": _passed(sections.get("chain", ())),
@@ -40,30 +40,27 @@ def grades(sections: Sections) -> list[tuple[str, str]]:
 
 
 def proved(sections: Sections) -> list[str]:
-    """Return what was proved, a sentence for each step that passed at least in part."""
-    found = []
-    for step, how in grades(sections):
-        if step in PROVED and how not in ("no", "failed"):
-            found.append(PROVED[step] + ("" if how == "yes" else f" ({how} checks)"))
-    return found
+    """Return what was verified, a sentence for each step that passed at least in part."""
+    passed = [(step, grade) for step, grade in grades(sections) if step in PROVED and grade not in ("no", "failed")]
+    return [PROVED[step] + ("" if grade == "yes" else f" ({grade} checks)") for step, grade in passed]
 
 
-def verdict_line(found: Sequence[tuple[str, str]]) -> str:
+def verdict_line(steps: Sequence[tuple[str, str]]) -> str:
     """Join the steps in one line."""
-    return " · ".join(f"{what}: {how}" for what, how in found)
+    return " · ".join(f"{step}: {grade}" for step, grade in steps)
 
 
-def level(found: Sequence[tuple[str, str]]) -> str:
-    """Return how far results were followed, in words, from their steps; "not" or "partly" precedes those that were not done."""
-    steps = dict(found)
-    words = [f"not {what}" for what in ("intact", "as configured", "replayed") if steps[what] != "yes"] or ["replayed"]
-    further = {what: steps[what] for what in ("traced to sources", "sampled")}
-    words += [what if how.startswith("yes") else f"{'not' if how == 'no' else 'partly'} {what}" for what, how in further.items()]
+def level(steps: Sequence[tuple[str, str]]) -> str:
+    """Summarise the steps in words; "not" or "partly" precedes those that were not done."""
+    grade_of = dict(steps)
+    words = [f"not {step}" for step in ("intact", "as configured", "replayed") if grade_of[step] != "yes"] or ["replayed"]
+    further = {step: grade_of[step] for step in ("traced to sources", "sampled")}
+    words += [step if grade == "yes" else f"{'not' if grade == 'no' else 'partly'} {step}" for step, grade in further.items()]
     return ", ".join(words)
 
 
 def not_checked(sections: Sections) -> list[str]:
-    """Return what was not checked, of each kind the first finding and how many more there are."""
+    """Return what was not checked: by kind the first finding and the number of others."""
     counted: dict[str, list[str]] = {}
     for check in (check for checks in sections.values() for check in checks if check.status == NOT_CHECKED):
         counted.setdefault(check.name, []).append(check.found)
@@ -71,7 +68,7 @@ def not_checked(sections: Sections) -> list[str]:
 
 
 def for_terminal(report: Mapping[str, Any], folder: str, page: str) -> str:
-    """Return the verdict, what failed, which results are affected, and what was not compared, from ``audit.json``."""
+    """Return the verdict, failures, affected results and unchecked items, from ``audit.json``."""
     counts = ", ".join(f"{result} {status}" for status, result in report["counts"].items())
     lines = [f"The audit of {folder} {report['verdict']}: {counts}.", f"  {verdict_line(report['grades'])}"]
     checks = [check for section in report["sections"].values() for check in section]
@@ -79,20 +76,20 @@ def for_terminal(report: Mapping[str, Any], folder: str, page: str) -> str:
         for check in (check for check in checks if check["status"] == status):
             expected = f"; expected: {check['expected']}" if check["expected"] else ""
             lines.append(f"  {status}: {check['name']}: {_cut(check['found'] + expected)}")
-            if repair := check["repair"]:  # whole or not at all, since it is pasted into a shell
+            if repair := check["repair"]:  # never cut, since it is pasted into a shell
                 lines.append(f"    to repair: {repair if len(repair) <= LONGEST else 'the commands on the page below'}")
     if report["verdict"] == FAILED:
         affected = ", ".join(f"{system} on {dataset}" for system, dataset in report["affected"])
-        lines.append(f"Numbers of the summary that are affected: {affected or 'none'}.")
-    lines += ["Proved:", *(f"  {each}" for each in report["proved"])] if report["proved"] else []
+        lines.append(f"Affected numbers of the summary: {affected or 'none'}.")
+    lines += ["Verified:", *(f"  {each}" for each in report["proved"])] if report["proved"] else []
     if left := report["not_checked"]:
         lines.append("NOT checked:")
         lines += [f"  {each}" for each in left[:SHOWN]] + [f"  and {len(left) - SHOWN} others"] * (len(left) > SHOWN)
-    return "\n".join([*lines, f"Everything that was looked at: {page}"])
+    return "\n".join([*lines, f"All checks: {page}"])
 
 
 def _cut(text: str) -> str:
-    """Return a text for the terminal: the page has the rest of a long one, under which the verdict would scroll away."""
+    """Cut a text for the terminal, so that it does not push the verdict off the screen; the page has all of it."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} … (in full on the page below)"
 
 
@@ -102,7 +99,7 @@ def _passed(checks: Sequence[Check]) -> str:
 
 
 def _share(checks: Sequence[Check]) -> str:
-    """Return the grade of checks of which each may lack what it needs."""
+    """Return the grade of checks each of which may lack its input."""
     passed = sum(check.status == PASSED for check in checks)
     if passed == len(checks) or _passed(checks) != "yes":
         return _passed(checks)

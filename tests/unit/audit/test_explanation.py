@@ -111,11 +111,11 @@ def test_further_judgements_and_those_of_another_version_are_conventions_too(
 def test_an_equal_score_and_one_that_is_not_comparable_are_said_to_be_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "; equal within 0.0003\n" in page(tmp_path / "a", monkeypatch, round(trec_eval(RUN), 4))[0]
     other_data = page(tmp_path / "c", monkeypatch, round(trec_eval(RUN), 4), official=False)[0]
-    assert "; not comparable: the data are not the official ones\n" in other_data
+    assert "; not comparable: not evaluated on the official data\n" in other_data
     barred = {"small": {"measures": ["NDCG@10"], "reason": "other judgements"}}
     assert "; not comparable: other judgements\n" in page(tmp_path / "b", monkeypatch, 0.9, not_comparable=barred)[0]
 
 
 def test_a_result_without_a_published_score_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(DataError, match="nothing is published of words on small"):
+    with pytest.raises(DataError, match="has no score of words on small"):
         page(tmp_path, monkeypatch, 0.9, scores={"nfcorpus": [0.9]})
