@@ -46,6 +46,13 @@ bench-scale: .venv/ready
 bench-gpu: .venv/ready-bench
 	.venv/bench/bin/python tests/bench/gpu $(if $(DOCUMENTS),--documents $(DOCUMENTS)) $(if $(ONLY),--only $(ONLY))
 
+# Wheels and source archives of the package and of the executor for SLURM; the Dockerfile makes an image of the wheels.
+.PHONY: dist
+dist: .venv/ready
+	rm -rf dist
+	$(BIN)/python -m hatchling build --directory dist
+	cd plugins/slurm && $(CURDIR)/$(BIN)/python -m hatchling build --directory $(CURDIR)/dist
+
 lint: .venv/ready-dev
 	$(MAKE) --jobs 2 --output-sync=target lint-types lint-form
 

@@ -1,9 +1,7 @@
 """The repository keeps its own rules: short files, one script, one set of pins, nothing undocumented."""
 
 import ast
-import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterable
 from functools import cache
@@ -96,40 +94,6 @@ def test_every_rule_that_computes_with_a_model_has_a_gpu_in_the_slurm_profile() 
 
 def pins(text: str) -> set[str]:
     return set(re.findall(r"[\w.-]+==[\w.]+", text))
-
-
-def commands_of(target: str) -> list[str]:
-    """List the commands that make runs for a target, were nothing there."""
-    asked = ["make", "--no-print-directory", "--dry-run", "--always-make", target, "PYTHON=python3"]
-    alone = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}  # where make runs the tests
-    said = subprocess.run(asked, cwd=REPOSITORY, env=alone, capture_output=True, text=True, check=True)
-    return said.stdout.splitlines()
-
-
-def test_the_container_installs_what_the_makefile_installs_on_a_pinned_base_and_needs_no_root() -> None:
-    lines = (REPOSITORY / "Dockerfile").read_text().splitlines()
-    named = [tuple(line.split(" ", 1)) for line in lines if re.match(r"[A-Z]+ ", line)]
-    ran = [command for name, command in named if name == "RUN"]
-    assert [line for line in ran if not re.match(r"chmod |mkdir |\S+ -m compileall", line)] == [
-        line for line in commands_of(".venv/ready") if not re.match(r"touch |python3 -c", line)
-    ]
-    (base,) = [image for name, image in named if name == "FROM"]
-    assert re.fullmatch(r"docker\.io/library/python:3\.11\.\d+-slim-bookworm@sha256:[0-9a-f]{64}", base)
-    assert [user for name, user in named if name == "USER"] == ["65534"]
-    # What the installation reads comes before it, and everything that a run reads is there.
-    copied = [name for keyword, names in named if keyword == "COPY" for name in names.split()[:-1]]
-    assert copied[:4] == re.findall(r"envs/\S+", " ".join(ran))
-    assert all((REPOSITORY / name).exists() for name in copied)
-    assert {"Snakefile", "config", "config.yaml", "profiles", "workflow", "envs", "src", "pyproject.toml"} <= set(copied)
-
-
-def test_the_container_stops_as_by_ctrl_c_and_lets_any_user_write_its_caches() -> None:
-    text = (REPOSITORY / "Dockerfile").read_text()
-    assert "\nSTOPSIGNAL SIGINT\n" in text
-    (home,) = re.findall(r"^ENV HOME=(\S+)", text, re.MULTILINE)
-    (made,) = re.findall(r"^RUN mkdir --mode 1777 (.*)", text, re.MULTILINE)
-    assert {home, f"{home}/.cache", "/work"} == set(made.split())
-    assert f" MPLCONFIGDIR={home}/.cache/" in text
 
 
 COMES_WITH = {"yaml": "PyYAML", "pytrec_eval": "pytrec-eval-terrier", "urllib3": "requests", "referencing": "jsonschema"}

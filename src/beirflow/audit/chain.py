@@ -35,7 +35,7 @@ from beirflow.core.errors import DataError
 from beirflow.core.kinds import CHUNKS_OF_REPRESENTATIONS, PAGE_RECORDS, REPRESENTATIONS, is_one_of
 from beirflow.core.layout import MANIFEST, METRICS, RUN, SUMMARY
 from beirflow.core.patterns import is_safe
-from beirflow.core.records import FORMAT, RECORD_DIGEST, SHA256, read_json
+from beirflow.core.records import RECORD_DIGEST, SHA256, format_problem, read_json
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """Error numbers of a full disk, which is no fault of the results."""
@@ -253,8 +253,8 @@ class Chain:
         record: dict[str, Any] = read_record(file)
         if record.get("path") != path:
             raise RecordError(f"is the record of {record.get('path')!r}", path)
-        if record.get("format") != FORMAT:
-            raise RecordError(f"has the format {record.get('format')!r}, and this beirflow reads the format {FORMAT}", path)
+        if problem := format_problem(record):
+            raise RecordError(problem, path)
         if not is_whole(file):
             raise RecordError(f"does not match its own {RECORD_DIGEST}, {record.get(RECORD_DIGEST)}", path)
         return record

@@ -14,7 +14,7 @@ from beirflow.audit.reading import part, read_record
 from beirflow.config.manifest import TUNED_ON
 from beirflow.core.digests import file_digest
 from beirflow.core.layout import MANIFEST, SUMMARY
-from beirflow.core.records import FORMAT, RECORD_DIGEST
+from beirflow.core.records import FORMAT, RECORD_DIGEST, format_problem
 from beirflow.evaluation.outside_runs import MOST_PLACES
 
 NEEDED: tuple[tuple[tuple[str, ...], type], ...] = (
@@ -56,10 +56,8 @@ def check_manifest(chain: Chain) -> list[Check]:
     try:
         file = chain.file(MANIFEST)
         manifest = read_record(file)
-        if manifest.get("format") != FORMAT:
-            problem = f"{MANIFEST} has the format {manifest.get('format')!r}; nothing below it was checked"
-            todo = "audit it with the beirflow that wrote it"
-            return [Check(name, FAILED, problem, f"the format {FORMAT}", (MANIFEST,), (EVERYTHING,), todo)]
+        if problem := format_problem(manifest):
+            return [Check(name, FAILED, f"{MANIFEST} {problem}", f"the format {FORMAT}", (MANIFEST,), (EVERYTHING,))]
         check_form(manifest)
         if part(manifest, "path") != MANIFEST:
             raise RecordError(f"is the record of {manifest['path']!r}")

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from beirflow.core.errors import DataError
 from beirflow.core.outside_json import parse_json
 from beirflow.core.verified import damaged
 from beirflow.core.writing import atomic_path
@@ -28,7 +29,8 @@ from beirflow.core.writing import atomic_path
 RECORD_DIGEST = "record_sha256"
 """Last key of every JSON file: the digest of everything before it, so that a record can be checked by itself."""
 
-FORMAT = 1  # of the records that this code writes; another number where a word means something else
+FORMAT = 1
+"""Version of the records that this code writes: another number where a word means something else."""
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -128,8 +130,19 @@ def write_json(path: str | Path, record: Mapping[str, Any]) -> None:
         partial.write_bytes(content)
 
 
+def format_problem(record: Mapping[str, Any]) -> str:
+    """Return why this code does not read the format of a record; empty if it does."""
+    found = record.get("format")
+    if found == FORMAT:
+        return ""
+    return f"has the format {found!r}, and this beirflow reads the format {FORMAT}: use the one that wrote it, or a newer one"
+
+
 def read_json(path: str | Path) -> dict[str, Any]:
-    """Return a record that :func:`write_json` wrote, without its digest; DataError if the file does not hold what was written."""
+    """Return what :func:`write_json` wrote, without its digest.
+
+    Raises DataError if the file does not hold what was written, or is a record of another format.
+    """
     content = Path(path).read_bytes()
     try:
         record = parse_json(content)
@@ -140,6 +153,8 @@ def read_json(path: str | Path) -> dict[str, Any]:
         whole = False
     if not whole:
         raise damaged(path, "this is not the record that beirflow wrote")
+    if "format" in record and (problem := format_problem(record)):
+        raise DataError(f"{path} {problem}")
     return record
 
 

@@ -37,8 +37,8 @@ class Results:
         folder: The folder that the workflow writes, ``results`` by default.
 
     Raises:
-        DataError: The folder has no results; or, from an attribute, the file behind it was changed after it was written, or is
-            missing, with the command that makes it.
+        DataError: The folder has no results, or those of another format; or, from an attribute, the file behind it was changed
+            after it was written, or is missing, with the command that makes it.
 
     Example:
         >>> results = beirflow.Results("results")
@@ -51,6 +51,8 @@ class Results:
         if not (self.folder / layout.SUMMARY).is_file() and not self._files(layout.METRICS):
             expected = f"expected a folder of results, with {layout.SUMMARY} or {layout.METRICS}"
             raise DataError(f"{self.folder}: {expected}; found {_content(self.folder)}")
+        if (manifest := self.folder / layout.MANIFEST).is_file():
+            read_json(manifest)  # tables state no format of their own
 
     def __repr__(self) -> str:
         pairs = self._files(layout.METRICS)
