@@ -1,35 +1,36 @@
-"""Fused runs, made in this process by the function that the rule calls."""
+"""Fused runs, made in this process by the runner as the job of a rule."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from beirflow.core.layout import CORPUS, RUN, record_of
+import steps
+from beirflow.core.layout import CORPUS, QRELS, QUERIES, RUN, record_of
 from beirflow.core.records import Job
-from beirflow.evaluation.measures import measure
 from beirflow.families.fusion.fuse_runs import fuse_runs
 from beirflow.families.fusion.settings import FusionSettings
-from call_with_fields import call
+from beirflow.ranking.run_file import NewRun
 from run_results import DATASET
 
 
-def fuse_systems(
-    results: Path, settings: FusionSettings, top_k: int = 10, tuned_on: str | None = None, of: Sequence[str] | None = None
-) -> Path:
-    """Fuse the runs of a system's systems, or of others in their place; gives the path of the run."""
-    path = results / RUN(system=settings.name, dataset=DATASET)
-    call(
+def fuse_systems(results: Path, settings: FusionSettings, top_k: int = 10, tuned_on: str | None = None) -> Path:
+    """Fuse the runs of a system's systems; gives the path of the run."""
+
+    def files(dataset: str, prefix: str = "") -> dict[str, str | list[str]]:
+        patterns = {"queries": QUERIES, "qrels": QRELS, "corpus": CORPUS}
+        found = {f"{prefix}{name}": str(results / pattern(dataset=dataset)) for name, pattern in patterns.items()}
+        return {**found, f"{prefix}runs": [str(results / RUN(system=name, dataset=dataset)) for name in settings.of]}
+
+    own, path = files(DATASET), results / RUN(system=settings.name, dataset=DATASET)
+    del own["qrels"]
+    steps.run(
         fuse_runs,
+        Job(results, f"fuse_runs/{settings.name}/{DATASET}", "c0de"),
+        [str(path), str(record_of(path))],
+        **own,
+        **(files(tuned_on, "tuning_") if tuned_on else {}),
         settings=settings,
-        system=settings.name,
-        dataset=DATASET,
-        run_paths=[str(results / RUN(system=name, dataset=DATASET)) for name in of or settings.of],
-        corpus_path=str(results / CORPUS(dataset=DATASET)),
+        run=NewRun(settings.name, DATASET, top_k, {}),
         tuned_on=tuned_on,
-        measure=measure,
+        measure="beirflow.evaluation.measures:measure",
         main_measure="NDCG@10",
-        top_k=top_k,
-        run_path=str(path),
-        record_path=str(record_of(path)),
-        job=Job(results, f"fuse_runs/{settings.name}/{DATASET}", "c0de"),
     )
     return path

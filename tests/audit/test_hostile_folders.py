@@ -19,13 +19,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import steps
 from beirflow.audit import chain, limits
 from beirflow.audit.audit import audit
 from beirflow.audit.differences import difference
 from beirflow.audit.reading import RECORD_BYTES, open_parquet, read_record
 from beirflow.core.errors import DataError
 from beirflow.core.records import read_json
-from beirflow.ranking.run_file import write_run
+from beirflow.ranking.run_file import Run
 from forger import FAILED, Forger, named
 from warm_snakemake import REPOSITORY
 
@@ -368,5 +369,5 @@ def test_a_run_that_ranks_all_queries_alike_is_read(tmp_path: Path) -> None:
         np.ones(queries * depth, np.float32),
         np.tile(np.arange(1, depth + 1, dtype=np.int32), queries),
     )
-    write_run(tmp_path / "a.parquet", [columns])
+    steps.write(Run, tmp_path / "a.parquet", [columns])
     open_parquet(tmp_path / "a.parquet", "a.parquet").close()

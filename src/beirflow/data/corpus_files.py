@@ -140,6 +140,18 @@ class Qrels(CorpusFile):
         return {**super().named, self.record["path"]: file_digest(self.record_path)}
 
 
+class Corpus(Artifact):
+    """``corpus.json`` in place of queries and documents that a step does not read; what is made from it names these two."""
+
+    pattern = CORPUS
+
+    @property
+    def named(self) -> dict[str, str]:
+        """Digests of queries and documents."""
+        files: dict[str, str] = self.record["outputs"]
+        return {name: digest for name, digest in files.items() if QRELS.names_in(name) is None}
+
+
 class Documents(CorpusFile):
     """``documents.parquet``, of which a job reads and checks no more than it needs.
 

@@ -16,9 +16,8 @@ import pyarrow.parquet as pq
 
 from beirflow.core import layout
 from beirflow.core.artifact import Artifact, Stream
-from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
-from beirflow.core.records import Digests, Job, check_inputs, output_digest, read_json, write_record
+from beirflow.core.records import check_inputs, output_digest, read_json
 from beirflow.core.verified import check_digest
 from beirflow.core.writing import atomic_path
 from beirflow.data.corpus_files import read_table, recorded_digest
@@ -41,25 +40,12 @@ class NewRun:
     system: str
     dataset: str  # name of the corpus
     top_k: int  # documents to keep for each query
-    run_path: str  # Parquet to write, with the columns of RUN
-    record_path: str
     run_settings: Mapping[str, Any]  # those that decide over it
 
     @property
     def fields(self) -> dict[str, Any]:
         """Fields of its record that are known before it is made."""
         return {"system": self.system, "dataset": self.dataset, "top_k": self.top_k, "settings": self.run_settings}
-
-    def write_record(self, job: Job, inputs: Digests, **fields: Any) -> None:
-        """Write the record of the run once it is there: ``inputs`` are the sha256 of what it was made from, by path."""
-        write_record(
-            self.record_path,
-            job,
-            inputs=inputs,
-            outputs={self.run_path: file_digest(self.run_path)},
-            **self.fields,
-            **fields,
-        )
 
 
 def read_run(path: str, expected: str, record_path: str) -> pa.Table:
@@ -150,12 +136,6 @@ class Run(Artifact):
             logger.warning("no query has a document, so all measures are 0; look at the system")
         elif tied and not differ:
             logger.warning("all documents of a query have the same score, so their ids alone rank them; look at the system")
-
-
-def write_run(path: str | Path, parts: Iterable[Columns]) -> None:
-    """Write a run as :meth:`Run.write` does."""
-    with atomic_path(path) as partial, partial.open("wb") as stream:
-        Run.write(stream, parts)
 
 
 def queries_without_line(run_path: str, queries_path: str) -> list[str]:

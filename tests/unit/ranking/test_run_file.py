@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import steps
 from beir_writer import write_corpus_record
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.layout import QUERIES
 from beirflow.core.records import Job, write_record
-from beirflow.ranking.run_file import RUN, Columns, write_trec
-from beirflow.ranking.run_file import write_run as write_parts
+from beirflow.ranking.run_file import RUN, Columns, Run, write_trec
 
 Row = tuple[str, str, float, int]
 
@@ -100,7 +100,7 @@ def test_a_run_that_ranks_nothing_is_a_warning(
             ranks = np.arange(1, len(part) + 1, dtype=np.int32)
             yield pa.array(queries), pa.array([f"d{rank}" for rank in ranks]), np.array(scores, np.float32), ranks
 
-    write_parts(tmp_path / "run.parquet", columns())
+    steps.write(Run, tmp_path / "run.parquet", columns())
     assert pq.read_table(tmp_path / "run.parquet").num_rows == sum(map(len, parts))
     assert (says in caplog.text) if says else caplog.text == ""
 

@@ -18,20 +18,12 @@ from beirflow.families.approximate.neighbours import find_neighbours, pairs_of, 
 from beirflow.families.approximate.settings import ApproximateSettings, IndexFile
 from beirflow.families.dense.top_k import exact_of_pairs
 from beirflow.families.dense.vectors import VectorFiles, Vectors, read_vectors, similarity_of
+from beirflow.families.first_stages import FirstRun
 from beirflow.models.model_record import ModelRecord
 from beirflow.ranking.candidates import sources_of
 from beirflow.ranking.ranking import Cut, byte_order, rank_hits
 from beirflow.ranking.run_file import RUN, Run
 from beirflow.ranking.searched import Retrieval, check_precision, excluded_rows, read_every_id
-
-
-class ExactRun(Run):
-    """The run of the dense system by exact search; what it was made from is named for its own sake."""
-
-    @property
-    def ancestors(self) -> Mapping[str, str]:
-        """Nothing."""
-        return {}
 
 
 @dataclass(frozen=True)
@@ -42,7 +34,7 @@ class Searched:
     query_vectors: Vectors
     chunk_vectors: Sequence[Vectors]  # of chunk 0, 1, …
     index: IndexFile
-    exact_run: ExactRun  # of the dense system
+    exact_run: FirstRun  # of the dense system
 
 
 @dataclass(frozen=True)

@@ -2,24 +2,27 @@
 
 import math
 
-from beirflow.core.layout import CORPUS, QRELS, QUERIES, RUN, RUN_RECORD
+from beirflow.core import layout
+from beirflow.core.layout import RUN, RUN_RECORD
+from beirflow.core.patterns import Pattern
 from beirflow.families.family import Family, Reads, TunedOn
 from beirflow.families.fusion.settings import STEP, FusionSettings
-from beirflow.families.stage import First, Stage, Task, own, run_settings, top_k
+from beirflow.families.stage import QUERIES, First, Question, Stage, Task, own, run_settings, top_k
 from beirflow.families.system import Setting
 
 ONLY_OF = {"k": "rrf", "normalize": "sum", "weights": "sum"}  # method that alone has each of these settings
 MOST_POINTS = 5000  # maximum number of points of a grid, each of which is ranked and measured
 
 
-def tuning_files(task: Task) -> list[str]:
-    """Return the files that weights are tuned with, and the queries that are evaluated; none if the weights are stated."""
-    system, dataset = task.about
-    if (on := task.experiment.tuned_on(system, dataset)) is None:
-        return []
-    tuned = Task(task.experiment, {"system": system, "dataset": on})
-    runs = [file for pattern in (RUN, RUN_RECORD) for file in tuned.files_of_first_stages(pattern)]
-    return [*runs, *(file for pattern in (CORPUS, QUERIES, QRELS) for file in tuned.files(pattern)), *task.files(QUERIES)]
+def tuning(pattern: Pattern) -> Question:
+    """Ask for such files of the corpus that weights are tuned on; there are none if the weights are stated."""
+
+    def files(task: Task) -> list[str]:
+        on = task.experiment.tuned_on(*task.about)
+        there = Task(task.experiment, {**task.wildcards, "dataset": on})
+        return [] if on is None else there.files_of_first_stages(pattern) if isinstance(pattern, First) else there.files(pattern)
+
+    return files
 
 
 class FusionFamily(Family):
@@ -35,7 +38,15 @@ class FusionFamily(Family):
             "fuse_runs",
             "beirflow.families.fusion.fuse_runs:fuse_runs",
             "fuse the runs of {wildcards.system} on {wildcards.dataset}",
-            reads={"runs": First(RUN), "corpus": CORPUS, "tuning": tuning_files},
+            reads={
+                **QUERIES,
+                "runs": First(RUN),
+                "tuning_runs": tuning(First(RUN)),
+                "tuning_run_records": tuning(First(RUN_RECORD)),
+                "tuning_queries": tuning(layout.QUERIES),
+                "tuning_qrels": tuning(layout.QRELS),
+                "tuning_corpus": tuning(layout.CORPUS),
+            },
             makes={"run": RUN},
             params={
                 "settings": own(),

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,17 +9,33 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from beirflow.core import layout
+from beirflow.core.artifact import Artifact, Stream
 from beirflow.core.errors import DataError
-from beirflow.core.layout import record_of
-from beirflow.core.records import output_digest, read_json
-from beirflow.core.verified import check_digest, reading
-from beirflow.core.writing import atomic_path
+from beirflow.core.verified import reading
 
 PAIRS = pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("score", pa.float32())])
 
 SCORER_CODE = "scorer_code"  # key, in ``made`` of the record, of the digest of the code that was imported by name
 
 logger = logging.getLogger(__name__)
+
+
+class Pairs(Artifact):
+    """The pairs of a block with their scores."""
+
+    pattern = layout.PAIRS
+
+    def read(self) -> pa.Table:
+        """Read the columns of ``PAIRS``."""
+        with reading(self.path):
+            return pq.ParquetFile(self.path).read()
+
+    @staticmethod
+    def write(stream: Stream, data: tuple[pa.Table, np.ndarray]) -> None:
+        """Write n pairs, ``query_id`` and ``doc_id``, with their scores, float32 of shape (n,)."""
+        pairs, scores = data
+        pq.write_table(pa.table([*pairs.columns, scores], schema=PAIRS), stream, compression="zstd")
 
 
 def pairs_of_block(run: pa.Table, query_ids: pa.Array, depth: int, block: int, blocks: int) -> pa.Table:
@@ -34,39 +49,22 @@ def pairs_of_block(run: pa.Table, query_ids: pa.Array, depth: int, block: int, b
     return run.filter(chosen).select(["query_id", "doc_id"])
 
 
-def write_pairs(path: str | Path, pairs: pa.Table, scores: np.ndarray) -> None:
-    """Write n pairs, ``query_id`` and ``doc_id``, with their scores, float32 of shape (n,)."""
-    with atomic_path(path) as partial:
-        pq.write_table(pa.table([*pairs.columns, scores], schema=PAIRS), partial, compression="zstd")
-
-
-def read_pairs(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
-    """Read pairs, with the columns of ``PAIRS``, and their record.
-
-    Raises DataError if the file is not the one that was recorded.
-    """
-    record = read_json(record_of(path))
-    check_digest(path, output_digest(record, path), record_of(path))
-    with reading(path):
-        return pq.read_table(path), record
-
-
-def kept_scores(path: str | Path, pairs: pa.Table, expected: Mapping[str, Any]) -> tuple[np.ndarray, dict[str, str] | None]:
+def kept_scores(path: str, pairs: pa.Table, expected: Mapping[str, Any]) -> tuple[np.ndarray, dict[str, str] | None]:
     """Reuse the scores that an earlier job left for the same pairs, in a file that may be there.
 
-    ``expected`` are keys of the record or of its ``made``, ``inputs`` among them, all of which must be unchanged. Returns float32
-    of shape (pairs,), not-a-number where there is none; and ``made`` of the record, None if no score is used.
+    ``expected`` are keys of the record, of its ``made`` and of its ``inputs``, all of which must be unchanged. Returns float32 of
+    shape (pairs,), not-a-number where there is none; and ``made`` of the record, None if no score is used.
     """
     scores = np.full(pairs.num_rows, np.nan, np.float32)
     try:
-        before, record = read_pairs(path)
+        stored = Pairs(path)
+        stored.check()
+        before, record = stored.read(), stored.record
     except (FileNotFoundError, DataError) as error:
         logger.info("no stored scores are reused: %s", error)
         return scores, None
-    stated = {**record["made"], **record}
-    changed = [key for key, value in expected.items() if key != "inputs" and stated.get(key) != value]
-    changed += [name for name, digest in expected["inputs"].items() if record["inputs"].get(name) != digest]
-    if changed:
+    stated = {**record["inputs"], **record["made"], **record}
+    if changed := [key for key, value in expected.items() if stated.get(key) != value]:
         logger.info("no stored scores are reused: %s changed", ", ".join(changed))
         return scores, None
     known = dict(zip(_keys(before), before["score"].to_pylist(), strict=True))

@@ -7,46 +7,35 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.core.digests import file_digest
-from beirflow.core.layout import record_of
-from beirflow.core.records import Job, check_inputs, together, totals
+from beirflow.core.artifact import Made, step
+from beirflow.core.layout import MODEL
+from beirflow.core.records import together, totals
 from beirflow.core.verified import damaged
-from beirflow.families.first_stages import FirstStages
-from beirflow.families.rerank.pairs import PAIRS, read_pairs
+from beirflow.data.corpus_files import Corpus
+from beirflow.families.first_stages import FirstRun, facts_of
+from beirflow.families.rerank.pairs import PAIRS, Pairs
 from beirflow.families.rerank.settings import RerankSettings
 from beirflow.ranking.ranking import rank_hits
-from beirflow.ranking.run_file import NewRun, write_run
+from beirflow.ranking.run_file import NewRun, Run
 
 
-def rerank_run(
-    *, settings: RerankSettings, run: NewRun, first_run_path: str, pairs_paths: Sequence[str], corpus_path: str, job: Job
-) -> None:
-    """Rank the pairs of block 0, 1, … as one run; each file is next to its record.
-
-    Raises DataError if a file is not the one that was recorded, or pairs are not those of this run.
-    """
-    start = time.perf_counter()
-    first = FirstStages([settings.first], [first_run_path], corpus_path, job)
-    read, tables, records = dict[str, str](), [], []
-    for block, path in enumerate(pairs_paths):
-        pairs, record = read_pairs(path)
-        check_inputs(record_of(path), record, first.inputs, system=settings.name)
-        if (record["block"], record["blocks"], record["depth"]) != (block, len(pairs_paths), settings.depth):
-            raise damaged(path, f"found block {record['block']} of {record['blocks']} to the depth {record['depth']}")
-        read |= record["inputs"] | record["outputs"] | {job.below(record_of(path)): file_digest(record_of(path))}
-        tables.append(pairs)
-        records.append(record)
-    write_run(run.run_path, [reranked(settings, first.runs[0], pa.concat_tables(tables), first_run_path, run.top_k)])
-    first.write_record(
+@step(Run, stage="merge", ancestors=(MODEL,))
+def rerank_run(corpus: Corpus, first_run: FirstRun, pairs: Sequence[Pairs], settings: RerankSettings, run: NewRun) -> Made:
+    """Rank the pairs of block 0, 1, … as one run. Raises DataError if they are not the first documents of the first stage."""
+    start, records = time.perf_counter(), [each.record for each in pairs]
+    for block, (each, record) in enumerate(zip(pairs, records, strict=True)):
+        if (record["block"], record["blocks"], record["depth"]) != (block, len(pairs), settings.depth):
+            raise damaged(each.path, f"found block {record['block']} of {record['blocks']} to the depth {record['depth']}")
+    scored = pa.concat_tables(each.read() for each in pairs)
+    rows = reranked(settings, first_run.read(), scored, str(first_run.path), run.top_k)
+    facts = facts_of(
         run,
+        [first_run],
         made=together(record["made"] for record in records),
         seconds=totals(records, "seconds") | {"merge": time.perf_counter() - start},
-        read=read,
         jobs=[record["job"] for record in records],
-        counts=totals(records, "counts"),
-        depth=settings.depth,
-        below=settings.below,
     )
+    return Made([rows], **facts, counts=totals(records, "counts"), depth=settings.depth, below=settings.below)
 
 
 def reranked(

@@ -1,28 +1,29 @@
 """Score the pairs of a block of queries, reusing stored scores."""
 
 import time
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.core.digests import file_digest
+from beirflow.core.artifact import Made, step
 from beirflow.core.errors import DataError
-from beirflow.core.layout import record_of
-from beirflow.core.records import Job, write_record
-from beirflow.data.corpus_files import Documents, PreparedCorpus, read_table
+from beirflow.core.records import Job
+from beirflow.data.corpus_files import Documents, Queries
 from beirflow.data.document_text import as_read
 from beirflow.data.own_candidates import own_candidates
-from beirflow.families.first_stages import FirstStages
-from beirflow.families.rerank.pairs import SCORER_CODE, kept_scores, pairs_of_block, write_pairs
+from beirflow.families.first_stages import FirstRun
+from beirflow.families.rerank.pairs import SCORER_CODE, Pairs, kept_scores, pairs_of_block
 from beirflow.families.rerank.scorers.load import load_scorer
 from beirflow.families.rerank.settings import RerankSettings
 from beirflow.models.computing.made import made_with
 from beirflow.models.computing.model_settings import Computing, checked_meanwhile
 from beirflow.models.model_files import check_model
+from beirflow.models.model_record import ModelRecord
 from beirflow.models.settings import ModelSettings
 from beirflow.run.devices import choose_device, choose_precision
 
@@ -37,58 +38,43 @@ OF_THE_MODEL = {"instructions", "tasks", *(field.name for field in fields(ModelS
 Scoring: TypeAlias = Computing[RerankSettings]  # settings of a job that scores pairs
 
 
-def score_pairs(
-    *,
-    scoring: Scoring,
-    first_run_path: str,
-    corpus: PreparedCorpus,
-    block: int,
-    blocks: int,
-    output_path: str,
-    job: Job,
-    scorer_code: str | None = None,
-) -> None:
-    """Score the first documents of each query of a block, one of ``blocks``; ``output_path`` is the Parquet of its pairs.
+@dataclass(frozen=True)
+class Block:
+    """A block of the queries of a dataset."""
 
-    Scores that an earlier job left in place of the output are kept, if texts, model, precision and code are the same.
-    ``scorer_code`` is the digest of the code that is imported by name to score pairs.
+    block: int  # its number
+    blocks: int  # their number
+    output_path: str  # where an earlier job may have left scores
+    scorer_code: str | None = None  # digest of the code that is imported by name to score pairs
+
+
+@step(Pairs, stage="rerank")
+def score_pairs(
+    queries: Queries, documents: Documents, first_run: FirstRun, model: ModelRecord, scoring: Scoring, of: Block, job: Job
+) -> Made:
+    """Score the first documents of each query of a block; keep earlier scores if texts, model, precision and code are the same.
 
     Raises ModelError if the model cannot be loaded, or computes a value that is not finite; DeviceError if the GPU fails or has
-    too little memory; DataError if a file is not the one that was recorded.
+    too little memory; DataError if queries have candidates of their own below the depth.
     """
-    settings, model = scoring.settings, {job.below(scoring.model_path): file_digest(scoring.model_path)}
-    first = FirstStages([settings.first], [first_run_path], corpus.corpus_path, job)
-    queries = read_table(corpus.queries_path)
-    _check_depth(corpus.queries_path, first.runs[0], settings)
-    pairs = pairs_of_block(first.runs[0], queries["query_id"].combine_chunks(), settings.depth, block, blocks)
+    settings, run, asked = scoring.settings, first_run.read(), queries.read()
+    _check_depth(queries, run, settings)
+    pairs = pairs_of_block(run, asked["query_id"].combine_chunks(), settings.depth, of.block, of.blocks)
     scoring.use_threads()
     with scoring.gpu(saves_memory="lower max_length"):
-        same = _same(scoring)
-        code = {"code": job.code, SCORER_CODE: scorer_code}
-        scores, made = kept_scores(output_path, pairs, {**same, **code, "inputs": first.corpus | model})
+        same, texts = _same(scoring), {**queries.named, **documents.named, **model.named}
+        scores, made = kept_scores(of.output_path, pairs, {**same, "code": job.code, SCORER_CODE: of.scorer_code, **texts})
         missing = np.isnan(scores)  # a model's score is always finite
         counts, seconds = {"pairs": len(scores), "pairs_reused": int((~missing).sum())}, {"load": 0.0, "rerank": 0.0}
         if missing.any():
             new = pairs.filter(pa.array(missing))
-            scores[missing], made, more, seconds, computation = _score(scoring, new, queries, corpus.documents_path)
+            scores[missing], made, more, seconds, computation = _score(scoring, new, asked, documents.path)
             same |= {"computation": computation} if computation and missing.all() else {}
-            made |= {SCORER_CODE: scorer_code} if scorer_code else {}
+            made |= {SCORER_CODE: of.scorer_code} if of.scorer_code else {}
             counts |= more
-    write_pairs(output_path, pairs, scores)
-    write_record(
-        record_of(output_path),
-        job,
-        inputs={job.results / name: digest for name, digest in (first.inputs | model).items()},
-        outputs={output_path: file_digest(output_path)},
-        made=made or {"precision": same["precision"], **made_with(choose_device(scoring.device))},
-        seconds=seconds,
-        counts=counts,
-        system=settings.name,
-        **same,
-        depth=settings.depth,
-        block=block,
-        blocks=blocks,
-    )
+    made = made or {"precision": same["precision"], **made_with(choose_device(scoring.device))}
+    where = {"system": settings.name, "depth": settings.depth, "block": of.block, "blocks": of.blocks}
+    return Made((pairs, scores), made=made, seconds=seconds, counts=counts, **same, **where)
 
 
 def _same(scoring: Scoring) -> dict[str, Any]:
@@ -102,15 +88,15 @@ def _same(scoring: Scoring) -> dict[str, Any]:
     return {**same, "scoring": {key: value for key, value in own.items() if key not in OF_THE_MODEL}}
 
 
-def _check_depth(queries_path: str, run: pa.Table, settings: RerankSettings) -> None:
+def _check_depth(queries: Queries, run: pa.Table, settings: RerankSettings) -> None:
     """Check that all candidates are scored if queries have candidates of their own."""
-    if own_candidates(queries_path)[0] is not None and (most := pc.max(run["rank"]).as_py()) > settings.depth:
+    if own_candidates(queries.path)[0] is not None and (most := pc.max(run["rank"]).as_py()) > settings.depth:
         problem = f"a query has {most} candidates, all of which are scored, but depth is {settings.depth}"
         raise DataError(f"system {settings.name}: {problem}; set 'depth: {most}' or more")
 
 
 def _score(
-    scoring: Scoring, pairs: pa.Table, queries: pa.Table, documents_path: str
+    scoring: Scoring, pairs: pa.Table, queries: pa.Table, documents_path: Path
 ) -> tuple[np.ndarray, dict[str, str], dict[str, int], dict[str, float], dict[str, Any]]:
     """Score some pairs, each two texts once; return scores, float32, ``made``, counts, seconds and ``computation``."""
     start = time.perf_counter()
@@ -130,7 +116,7 @@ def _score(
     return scores, model.made(), model.counts(), seconds, model.computation()
 
 
-def texts_of(documents_path: str, doc_ids: pa.Array, separator: str | None) -> dict[str, str]:
+def texts_of(documents_path: str | Path, doc_ids: pa.Array, separator: str | None) -> dict[str, str]:
     """Read the texts of some documents by id, a little of the corpus at a time; without a separator as they are stored."""
     wanted, text_of = pc.unique(doc_ids), dict[str, str]()
     with Documents(documents_path, piecewise=True) as file:

@@ -38,15 +38,15 @@ def read(made: RunResults, content: str | bytes = TREC, **settings: Any) -> Path
     """Read a run; the file that it is in."""
     source = made.results.parent / "theirs-small.trec"
     source.write_bytes(content.encode() if isinstance(content, str) else content)
-    how, paths = {"top_k": 10, "drop_self_matches": True} | settings, made.paths("theirs")
+    how = {"top_k": 10, "drop_self_matches": True} | settings
     steps.run(
         import_run,
         Job(made.results, "import_run/theirs/small", "c0de"),
-        [*paths.values()],
+        [*made.paths("theirs").values()],
         queries=made.corpus_paths["queries_path"],
         documents=made.corpus_paths["documents_path"],
         source_path=str(source),
-        run=NewRun("theirs", DATASET, how["top_k"], **paths, run_settings={}),
+        run=NewRun("theirs", DATASET, how["top_k"], {}),
         drop_self_matches=how["drop_self_matches"],
     )
     return source

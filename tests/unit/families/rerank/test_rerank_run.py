@@ -10,8 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import steps
 from beir_writer import write_corpus_record
 from beirflow.core.errors import DataError
+from beirflow.core.layout import record_of
 from beirflow.core.records import ASSUMED, Job, made_in, read_json
 from beirflow.families.dense.settings import DenseSettings
 from beirflow.families.late_interaction.settings import LateSettings
@@ -23,7 +25,7 @@ from beirflow.families.rerank.scorers.dense_pairs import DensePairs
 from beirflow.families.rerank.scorers.late_pairs import LatePairs
 from beirflow.families.rerank.settings import RerankSettings
 from beirflow.models.model_files import fetch_model
-from call_with_fields import call
+from beirflow.ranking.run_file import NewRun
 from run_results import DATASET, RunResults, Scores, change_rows
 from tiny_answers import save_tiny_monot5, save_tiny_qwen3
 from tiny_bert import save_tiny_bert
@@ -62,15 +64,17 @@ class Reranked:
     def score(self, blocks: int = BLOCKS, code: str = "c0de", precision: str = "float32", scorer: str | None = None) -> Any:
         """Score all blocks; the pairs, and how many of them were reused."""
         for block, path in enumerate(self.pairs_paths(blocks)):
-            call(
+            steps.run(
                 score_pairs,
+                Job(self.made.results, f"score_pairs/crossed/small/block-{block}", code),
+                [path, str(record_of(path))],
+                queries=self.made.queries_path,
+                documents=self.made.documents_path,
+                first_run=self.made.paths("first")["run_path"],
+                model=self.model_path,
                 scoring=Scoring(self.settings, self.model_path, precision=precision, device="cpu"),
-                first_run_path=self.made.paths("first")["run_path"],
-                **self.made.corpus_paths,
                 block=block,
                 blocks=blocks,
-                output_path=path,
-                job=Job(self.made.results, f"score_pairs/crossed/small/block-{block}", code),
                 scorer_code=scorer,
             )
         counts = [read_json(Path(path).with_suffix(".json"))["counts"] for path in self.pairs_paths(blocks)]
@@ -80,17 +84,15 @@ class Reranked:
         self.settings = replace(self.settings, **settings)
 
     def rank(self, blocks: int = BLOCKS) -> list[tuple[str, str, float, int]]:
-        call(
+        steps.run(
             rerank_run,
+            Job(self.made.results, "rerank_run/crossed/small", "c0de"),
+            [*self.made.paths("crossed").values()],
+            corpus=self.made.corpus_path,
+            first_run=self.made.paths("first")["run_path"],
+            pairs=self.pairs_paths(blocks),
             settings=self.settings,
-            system=self.settings.name,
-            dataset=DATASET,
-            first_run_path=self.made.paths("first")["run_path"],
-            pairs_paths=self.pairs_paths(blocks),
-            corpus_path=self.made.corpus_path,
-            top_k=20,
-            **self.made.paths("crossed"),
-            job=Job(self.made.results, "rerank_run/crossed/small", "c0de"),
+            run=NewRun(self.settings.name, DATASET, 20, {}),
         )
         return self.made.run("crossed")
 
