@@ -63,7 +63,7 @@ def _of_modules(folder: Path) -> Card:
     steps: dict[Kind, tuple[Step, ...]] = dict.fromkeys(KINDS, ())
     for kind in KINDS:
         for module in modules_of(folder, kind):
-            steps[kind] += _step(folder, module, kind)
+            steps[kind] += step_of(folder, module, kind)
         _check_order(folder, steps[kind])
     prompts, open_prompts = read_prompts(library)
     # A model whose similarity is not named is compared by cosine: the default of the library that wrote the folder.
@@ -94,14 +94,15 @@ def read_prompts(library: Mapping[str, Any]) -> tuple[dict[Kind, str], dict[str,
         if default and prompts.get(default) and (name not in prompts or not any(prompts.get(role) for role, _ in ROLES.values())):
             meant.append(default)
         if not texts[kind] and meant:
+            own = f"{'an empty one' if name in prompts else 'none'} called {name!r}"
             open_keys[f"{name}_prefix"] = (
-                f"{LIBRARY_CONFIG} has the prompt {meant[0]!r} and none called {name!r}, and sentence-transformers 6 writes none"
+                f"{LIBRARY_CONFIG} has the prompt {meant[0]!r} and {own}, and sentence-transformers 6 writes none"
                 f" before {kind} then, which may not be meant"
             )
     return texts, open_keys
 
 
-def _step(folder: Path, module: Module, kind: Kind) -> tuple[Step, ...]:
+def step_of(folder: Path, module: Module, kind: Kind) -> tuple[Step, ...]:
     """Return the step of a module for one kind of text; empty if it changes nothing."""
     name = module.name
     if name in ("Transformer", "CLIPModel"):

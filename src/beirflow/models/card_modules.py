@@ -36,10 +36,12 @@ REFUSED_TYPES = {
 }
 """Types of models whose vectors would not be right, and why."""
 
-TASKS = {"sparse": "fill-mask", "rerank": "sequence-classification", "logits": "text-generation"}
+OF_PAIRS = ("cross-encoder", "pooled-cross-encoder", "logit-score")  # kinds of rerankers, which stand for the name of a family
+
+TASKS = {"sparse": "fill-mask", "cross-encoder": "sequence-classification", "logit-score": "text-generation"}
 """Name in sentence-transformers of the task of a family's backbones; the others extract features."""
 
-OUTPUTS = {"sparse": "logits", "rerank": "logits"}
+OUTPUTS = dict.fromkeys(TASKS, "logits")
 """Output of its backbones that a family uses; the others use the last hidden state."""
 
 HARMLESS = {"torch_dtype", "dtype", "attn_implementation", "add_pooling_layer", "use_safetensors", "use_fast", "padding_side"}
@@ -64,7 +66,7 @@ RUN_THE_LIBRARY = "`encoder: sentence-transformers` runs that library itself (do
 """Remedy for modules of sentence-transformers that are not read here."""
 
 DENSE = "SentenceTransformer"  # type of the models of dense systems
-LATE, LOGITS = "late-interaction", "logits"  # the second: language models that are rerankers
+LATE = "late-interaction"
 
 
 def family_of_class(name: str) -> str | None:
@@ -112,12 +114,16 @@ def module_config(here: Path, name: str) -> dict[str, Any]:
     return config
 
 
+def chat_templates(folder: Path) -> list[Path]:
+    """Return the files with chat templates of a folder's tokenizer."""
+    templates = [*folder.glob("chat_template.jinja"), *folder.glob("additional_chat_templates/*.jinja")]
+    own = folder / TOKENIZER_CONFIG
+    return [*templates, own] if read_optional(own).get("chat_template") else templates
+
+
 def refuse_chat_template(folder: Path) -> None:
     """Refuse a folder whose tokenizer has a chat template: sentence-transformers 6 writes the texts of a bare model into it."""
-    templates = [*folder.glob("chat_template.jinja"), *folder.glob("additional_chat_templates/*.jinja")]
-    if read_optional(folder / TOKENIZER_CONFIG).get("chat_template"):
-        templates.append(folder / TOKENIZER_CONFIG)
-    if templates:
+    if templates := chat_templates(folder):
         raise ModelError(
             f"{templates[0]} has a chat template, and the folder does not say that texts are read without it ({MODULES}), so"
             " sentence-transformers 6 would write them into it, which beirflow does not. If the model was trained on plain texts,"
@@ -149,9 +155,8 @@ def known_settings(here: Path, family: str) -> dict[str, Any]:
     wanted = transformer_config(here)
     arguments = {f"{what}_{end}" for what in ("model", "tokenizer", "config", "processor") for end in ("args", "kwargs")}
     known = {"max_seq_length", "unpad_inputs", "transformer_task", "modality_config", "module_output_name", *arguments}
-    known |= {"processing_kwargs"} if family == LOGITS else {"do_lower_case"}
+    known |= {"processing_kwargs"} if family in OF_PAIRS else {"do_lower_case", "query_length", "document_length"}
     known |= {"query_expansion"} if family == LATE else set()
-    known |= set() if family in ("rerank", LOGITS) else {"query_length", "document_length"}  # a pair is neither
     strange = [key for key, value in wanted.items() if key not in known and value not in (None, {}, [], False)]
     for key in arguments & set(wanted):
         own = wanted[key] or {}

@@ -1,18 +1,29 @@
 """The files of a reranker's model: its kind, and the settings that sentence-transformers saves and that change scores."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from beirflow.core.errors import ModelError
 from beirflow.families.rerank.settings import RerankSettings
-from beirflow.models.card_modules import DENSE, MODEL_CONFIG, check_type, other_family, refuse_chat_template, transformer_config
+from beirflow.models.card_modules import (
+    DENSE,
+    MODEL_CONFIG,
+    OUTPUTS,
+    chat_templates,
+    check_type,
+    known_settings,
+    other_family,
+    transformer_config,
+)
 from beirflow.models.model_json import (
     LIBRARY_CONFIG,
     MODULES,
     Module,
     architecture_in,
     listed_modules,
+    read_number,
     read_object,
     read_optional,
 )
@@ -28,15 +39,11 @@ CLASSIFIER, WRITER, LOGIT_SCORE = "ForSequenceClassification", "ForCausalLM", "L
 
 TYPE = "CrossEncoder"  # the type of model that sentence-transformers writes beside rerankers
 
-POOLED = ["Pooling", "Dense"]  # modules behind a model without a head that make a score of a pair
-
 STATED: dict[str, Kind] = {"T5ForConditionalGeneration": "monot5", "Qwen3ForCausalLM": "qwen3-reranker"}
 """Language models, by class, whose kind the configuration must state: their files lack the question."""
 
-READ_INSTRUCTIONS = ("logit-score", "qwen3-reranker")
-
 DECODERS = ("Gemma", "Llama", "Mistral", "Phi", "Qwen")
-"""Prefixes of the names of decoders; those that give a pair one number were trained with a prompt that their files lack."""
+"""Prefixes of the names of decoders; those that give a pair one number were trained with a prompt, which their files may lack."""
 
 EXPECTED = (
     f"a cross-encoder, …{CLASSIFIER}; …{WRITER} with the module {LOGIT_SCORE} of sentence-transformers; monoT5,"
@@ -44,14 +51,66 @@ EXPECTED = (
     " to answer, is not in their files"
 )
 
+FORMATS = ("flat", "structured", "auto")  # of the messages of a chat
 
-def default_prompt(folder: Path) -> str:
-    """Return the default prompt in a folder, which sentence-transformers writes before every query; empty without one.
+RESERVED = {
+    *("chat_template", "conversations", "messages", "template", "tools", "documents"),
+    *("tokenize", "padding", "truncation", "max_length", "return_tensors", "return_dict", "restore_suffix"),
+    *("continue_final_message", "return_assistant_tokens_mask"),
+}
+"""Variables of a chat template that would do more than that."""
 
-    Raises ModelError if the folder has no prompt of that name.
+
+@dataclass(frozen=True)
+class Saved:
+    """How sentence-transformers reads pairs with the model in a folder."""
+
+    max_length: int | None = None  # tokens after which a pair is cut; None for those of the tokenizer
+    prompt: str = ""  # what comes before every query, or as the message of the system
+    message: str | None = None  # format of the messages of a chat, ``flat``, ``structured`` or ``auto``; None for two texts
+    variables: Mapping[str, Any] = field(default_factory=dict)  # of the chat template, besides messages and special tokens
+    ignored: tuple[str, ...] = ()  # settings in the folder that it does not read there
+
+
+def saved_settings(folder: Path, kind: Kind) -> Saved:
+    """Read the settings of a folder that sentence-transformers 6 reads.
+
+    It does so only of a folder with a list of modules and the type of a cross-encoder. It takes the model in any other folder
+    alone for one, and writes pairs into its chat template if there is one.
+
+    Raises ModelError for settings that are not known here.
     """
-    saved = read_optional(folder / LIBRARY_CONFIG)
-    name, prompts = saved.get("default_prompt_name"), saved.get("prompts") or {}
+    if kind in STATED.values():
+        return Saved()
+    library = read_optional(folder / LIBRARY_CONFIG)
+    if not (folder / MODULES).is_file() or library.get("model_type") != TYPE:
+        ignored = {**library, **transformer_config(folder)}
+        names = tuple(name for name in ("default_prompt_name", "max_seq_length") if ignored.get(name) is not None)
+        return Saved(message="auto" if chat_templates(folder) else None, ignored=names)
+    saved = known_settings(folder, kind)
+    modalities = saved.get("modality_config") or {}
+    usual = {"method": "forward", "method_output_name": OUTPUTS.get(kind, "last_hidden_state")}
+    reads = modalities.get("message", modalities.get("text", usual))
+    message = reads.get("format", "auto") if "message" in modalities else None
+    if {**reads, **usual} != reads or message not in (None, *FORMATS):
+        raise ModelError(f"{folder}: its Transformer takes pairs by {reads}, which beirflow does not know")
+    length = read_number(folder, saved, "max_seq_length")
+    return Saved(length, _default_prompt(folder, library), message, _variables(folder, saved.get("processing_kwargs") or {}))
+
+
+def _variables(folder: Path, processing: Any) -> dict[str, Any]:
+    """Return the variables of a chat template besides the messages and the special tokens."""
+    variables = processing.get("chat_template", {}) if isinstance(processing, dict) else {"": processing}
+    plain = all(isinstance(value, str | bool | int | float | None) for value in variables.values())
+    if not isinstance(processing, dict) or processing.keys() - {"chat_template"} or variables.keys() & RESERVED or not plain:
+        problem = f"the configuration of its Transformer has processing_kwargs {processing}"
+        raise ModelError(f"{folder}: {problem}, which are not done here")
+    return variables
+
+
+def _default_prompt(folder: Path, library: Mapping[str, Any]) -> str:
+    """Return the prompt that comes before every query; empty without one."""
+    name, prompts = library.get("default_prompt_name"), library.get("prompts") or {}
     prompt = "" if name is None else prompts.get(name) if isinstance(prompts, dict) else None
     if not isinstance(prompt, str):
         raise ModelError(
@@ -76,15 +135,14 @@ def check_activation(folder: Path, labels: int) -> None:
 
 def _activations(folder: Path) -> Iterator[tuple[Path, Any]]:
     """Yield the activations that a folder names, each with its file: versions of sentence-transformers have three places."""
-    config = read_optional(folder / MODEL_CONFIG)
-    nested = config.get("sentence_transformers")
-    of_config = (
-        config.get("sbert_ce_default_activation_function"),
-        nested.get("activation_fn") if isinstance(nested, dict) else None,
+    config, library = folder / MODEL_CONFIG, folder / LIBRARY_CONFIG
+    nested = read_optional(config).get("sentence_transformers")
+    named = (
+        (config, read_optional(config).get("sbert_ce_default_activation_function")),
+        (config, nested.get("activation_fn") if isinstance(nested, dict) else None),
+        (library, read_optional(library).get("activation_fn")),
     )
-    yield from ((folder / MODEL_CONFIG, name) for name in of_config if name is not None)
-    if (name := read_optional(folder / LIBRARY_CONFIG).get("activation_fn")) is not None:
-        yield folder / LIBRARY_CONFIG, name
+    return ((path, name) for path, name in named if name is not None)
 
 
 def saved_modules(folder: Path) -> list[Module]:
@@ -105,24 +163,12 @@ def kind_of(folder: Path, settings: RerankSettings) -> Kind:
     instruction would not be read.
     """
     kind = _kind(folder, settings.kind)
-    if kind not in STATED.values():
-        _check_type(folder, kind)
-    if kind not in READ_INSTRUCTIONS and (settings.instruction or settings.instructions):
+    if (folder / MODULES).is_file() and kind not in STATED.values():
+        check_type(folder, TYPE, *((None, DENSE) if kind == "cross-encoder" else ()))
+    reads = kind == "qwen3-reranker" or saved_settings(folder, kind).message
+    if not reads and (settings.instruction or settings.instructions):
         raise ModelError(f"the model in {folder} is a {kind}, which reads no instruction; remove it")
     return kind
-
-
-def _check_type(folder: Path, kind: Kind) -> None:
-    """Refuse a folder with files that sentence-transformers reads only of a cross-encoder, if its type is not stated.
-
-    It then takes the model in the folder alone for a cross-encoder; so it does without the list of modules.
-    """
-    if (folder / MODULES).is_file():
-        length = transformer_config(folder).get("max_seq_length")
-        others = () if kind != "cross-encoder" or length is not None or default_prompt(folder) else (None, DENSE)
-        check_type(folder, TYPE, *others)
-    if read_optional(folder / LIBRARY_CONFIG).get("model_type") != TYPE or not (folder / MODULES).is_file():
-        refuse_chat_template(folder)
 
 
 def _kind(folder: Path, stated: str | None) -> Kind:
@@ -146,14 +192,15 @@ def _kind(folder: Path, stated: str | None) -> Kind:
 
 def _of_files(folder: Path, name: str, says: str) -> Kind | None:
     """Return the kind that the files alone state; None if they do not."""
-    if name.endswith(CLASSIFIER) and name.startswith(DECODERS):
-        raise ModelError(
-            f"{says}: a decoder, which reads pairs in a prompt that its files do not hold; of Qwen3-Reranker, take the folder of"
-            " its own authors"
-        )
-    if name.endswith(CLASSIFIER):
-        return "cross-encoder"
     modules = [module.type.rpartition(".")[2] for module in saved_modules(folder)]
-    if modules == POOLED:
+    if name.endswith(CLASSIFIER):
+        is_saved = read_optional(folder / LIBRARY_CONFIG).get("model_type") == TYPE and (folder / MODULES).is_file()
+        if name.startswith(DECODERS) and not is_saved and not chat_templates(folder):
+            raise ModelError(
+                f"{says}: a decoder, which reads pairs in a prompt that its files do not hold; of Qwen3-Reranker, take the folder"
+                " of its own authors"
+            )
+        return "cross-encoder"
+    if modules[:1] == ["Pooling"]:
         return "pooled-cross-encoder"
     return "logit-score" if LOGIT_SCORE in modules and name.endswith(WRITER) else None

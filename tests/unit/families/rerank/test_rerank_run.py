@@ -20,12 +20,12 @@ from beirflow.families.late_interaction.settings import LateSettings
 from beirflow.families.rerank.rerank_run import rerank_run
 from beirflow.families.rerank.rerank_run import reranked as rerank_rows
 from beirflow.families.rerank.score_pairs import Scoring, score_pairs, texts_of
-from beirflow.families.rerank.scorers.cross_encoder import CrossEncoder
 from beirflow.families.rerank.scorers.dense_pairs import DensePairs
 from beirflow.families.rerank.scorers.late_pairs import LatePairs
 from beirflow.families.rerank.settings import RerankSettings
 from beirflow.models.model_files import fetch_model
 from beirflow.ranking.run_file import NewRun
+from loaded_scorers import loaded
 from run_results import DATASET, RunResults, Scores, change_rows
 from tiny_answers import save_tiny_monot5, save_tiny_qwen3
 from tiny_bert import save_tiny_bert
@@ -98,7 +98,7 @@ class Reranked:
 
     def expected(self) -> dict[tuple[str, str], float]:
         """The score of every pair, each alone."""
-        model = CrossEncoder(self.settings, Path(self.settings.model), device="cpu", precision="float32", token_budget="auto")
+        model = loaded(Path(self.settings.model))
         pairs = [(query, doc_id) for query, found in first_stage().items() for doc_id in found]
         return {pair: float(model.scores([(QUERIES[pair[0]], DOCUMENTS[pair[1]])])[0]) for pair in pairs}
 

@@ -2,24 +2,20 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from beirflow.core.errors import ModelError, model_errors_of
-from beirflow.families.rerank.kinds import POOLED, check_activation, saved_modules
-from beirflow.families.rerank.scorers.pair_scorer import Pair, PairScorer, TokenPairs, beside_one, in_float32
-from beirflow.models.card import Step
-from beirflow.models.card_modules import READERS, dense_step, module_config, refuse_type, transformer_step
-from beirflow.models.computing.arrival import send
-from beirflow.models.computing.batching import pad
+from beirflow.families.rerank.kinds import check_activation
+from beirflow.families.rerank.scorers.pair_scorer import PairScorer, in_float32
+from beirflow.models.card_files import step_of
+from beirflow.models.card_modules import dense_step, module_config
 from beirflow.models.computing.folder_tokenizer import assumed_types
 from beirflow.models.computing.loading import NOTHING
 from beirflow.models.computing.pooling import pool
 from beirflow.models.encoders.head import load_head
-from beirflow.models.model_json import MODULES
+from beirflow.models.model_json import MODULES, Module
 
 OPPOSITES = {"relevant": "irrelevant", "entailment": "contradiction", "positive": "negative", "related": "unrelated"}
 OPPOSITES |= {"true": "false", "yes": "no", "1": "0"}
@@ -30,7 +26,10 @@ UNNAMED = ("label_0", "label_1")  # names that transformers gives to two labels 
 LABELS = (1, 2)
 HEADS = ("classifier", "score")  # names of the last layers in the models of transformers
 
-NAMES = {"module_input_name": "sentence_embedding", "module_output_name": "scores"}
+SCORES = {"module_input_name": "sentence_embedding", "module_output_name": "scores", "out_features": 1}
+"""Settings of the module that makes the score."""
+
+AFTER_POOLING = ("dense", "layer_norm", "normalize")  # kinds of modules behind it
 
 
 def relevant_label(id2label: Mapping[int, Any], label2id: Mapping[Any, Any] | None = None) -> int | None:
@@ -68,133 +67,79 @@ def _are_opposites(name: str, other: str) -> bool:
 class CrossEncoder(PairScorer):
     """A sequence classifier with one label, or two of which one means relevant.
 
-    A score is the raw logit; with two labels, that of the relevant one minus that of the other. Pairs are cut to the
-    longest that the model reads, from the longer text first. In half precision, the last layers compute in float32.
+    A score is the raw logit; with two labels, that of the relevant one minus that of the other. In half precision, the last
+    layers compute in float32.
     """
 
     loader = "AutoModelForSequenceClassification"
-    backbone = "rerank"
-    """Family whose backbones the model has, as sentence-transformers saves them."""
-
-    takes_prompt = True
     left_over = r"(^|\.)(pooler|cls\.(predictions|seq_relationship)|lm_head|vocab_(transform|layer_norm|projector))\."
 
-    def _check_folder(self) -> None:
-        """Refuse unsupported settings of sentence-transformers, which reads its own file only beside modules.json."""
-        super()._check_folder()
-        refuse_type(self.folder)
-        self._said_length: int | None = None  # of the file that sentence-transformers reads
-        if not (self.folder / MODULES).is_file():
-            return
-        self._said_length = transformer_step(self.folder, "", "documents", self.backbone).settings["max_length"]
-
-    def _longest(self) -> int:
-        return self._length(self._said_length, self.tokenizer.model_max_length)
-
     def _prepare(self) -> None:
-        """Refuse encoder-decoders, find the label that counts, and set the tokenizer."""
+        """Refuse encoder-decoders, and find the label that counts."""
         if getattr(self.model.config, "is_encoder_decoder", False):
             problem = f"the model in {self.folder} is an encoder-decoder of type {self.model.config.model_type}"
             raise ModelError(f"{problem}, which reads pairs differently from a cross-encoder")
-        self._relevant = self._relevant_label()
+        self._labels = self._find_labels()
         if self.dtype != torch.float32:
             for head in filter(None, (getattr(self.model, name, None) for name in HEADS)):
                 in_float32(head)
-        # The padding that the model knows, since heads of decoders look for the last other token.
-        own = self.model.config.get_text_config().pad_token_id
-        is_known = own is not None and 0 <= own < self._vocabulary
-        self._padding: int = own if is_known else self.tokenizer.pad_token_id or 0
-        self._check_batches()
-        types = getattr(self.model.config.get_text_config(), "type_vocab_size", 0)
-        self._types = "token_type_ids" in self.tokenizer.model_input_names and bool(types)
+        self._check_padding(lambda **inputs: self.model.base_model(**inputs).last_hidden_state[inputs["attention_mask"] > 0])
+        try:
+            self._check_logits()
+        except ModelError as error:
+            raise ModelError(
+                f"{error}. Its head may look for the last token by pad_token_id of its config.json; correct it"
+            ) from error
         if self._types:
-            self.assumed += assumed_types(self.system.name, self.tokenizer)
-        self.reader.cut(self.max_length)
+            self.assumed += assumed_types(self.name, self.tokenizer)
 
-    def _relevant_label(self) -> int:
-        """Return the number of the label whose logit counts for a pair; the other's, if there is one, counts against it."""
+    def _find_labels(self) -> list[int]:
+        """Return the number of the label whose logit counts for a pair, and of the other, if there is one."""
         config = self.model.config
         if config.num_labels not in LABELS:
             problem = f"the model in {self.folder} has {config.num_labels} labels"
             raise ModelError(f"{problem}; one was expected, or two of which one means relevant")
         check_activation(self.folder, config.num_labels)
         if config.num_labels == 1:
-            return 0
+            return [0]
         with model_errors_of(str(self.folder)):
             named = relevant_label(config.id2label, config.label2id)
         if named is None:
-            self.assumed.append(
-                f"{self.system.name}: of the two labels of its model, which have no names, the second means relevant"
-            )
-        return 1 if named is None else named
-
-    def _check_batches(self) -> None:
-        """Refuse a model whose score of a pair depends on the other pairs of its batch: by its states, or by its head."""
-        self._check_padding(
-            lambda ids, mask: self.model.base_model(input_ids=ids, attention_mask=mask).last_hidden_state[mask > 0], self._padding
-        )
-        try:
-            self._check_padding(lambda ids, mask: beside_one(self._logits(input_ids=ids, attention_mask=mask)), self._padding)
-        except ModelError as error:
-            raise ModelError(
-                f"{error}. Its head may look for the last token by pad_token_id of its config.json; correct it"
-            ) from error
+            self.assumed.append(f"{self.name}: of the two labels of its model, which have no names, the second means relevant")
+        return [0, 1] if named == 0 else [1, 0]
 
     def _logits(self, **inputs: torch.Tensor) -> torch.Tensor:
-        """Compute the logits of a batch, of shape (rows, labels)."""
-        return self.model(**inputs).logits
-
-    def _read(self, pairs: Sequence[Pair]) -> tuple[list[list[int]], list[list[int]] | None]:
-        """Tokenise pairs, with the prompt before each query."""
-        encodings = list(self.reader.encodings([(self._prompt + query, document) for query, document in pairs]))
-        return [each.ids for each in encodings], [each.type_ids for each in encodings] if self._types else None
-
-    def _compute(self, window: TokenPairs, rows: np.ndarray) -> torch.Tensor:
-        ids, mask = pad(window.ids, rows, self._padding)
-        inputs = {"input_ids": ids, "attention_mask": mask}
-        if window.types is not None:
-            inputs["token_type_ids"] = pad(window.types, rows, getattr(self.tokenizer, "pad_token_type_id", 0))[0]
-        return self._logits(**{name: send(array, self.device) for name, array in inputs.items()}).float()
-
-    def _scores_of(self, logits: np.ndarray) -> np.ndarray:
-        relevant = logits[:, self._relevant]
-        return relevant if logits.shape[1] == 1 else relevant - logits[:, 1 - self._relevant]
+        return self.model(**inputs).logits[:, self._labels]
 
 
 class PooledCrossEncoder(CrossEncoder):
-    """A model without a head, a Pooling and a Dense that scores, as sentence-transformers saves them apart."""
+    """A model without a head, a Pooling, and modules of which the last, a Dense, scores, as sentence-transformers saves them."""
 
     loader = "AutoModel"
-    own_modules = ("Pooling", "Dense")
-    backbone = "pooled rerank"
 
-    def _check_folder(self) -> None:
-        super()._check_folder()
+    def _check_modules(self, modules: Sequence[Module]) -> None:
+        """Read the pooling of the tokens of a pair, and the modules behind it."""
         check_activation(self.folder, 1)
-        self._pooling, self._dense = _steps(self.folder)
-        if self._prompt and not self._pooling.settings["include_prompt"]:
+        *others, last = modules
+        dense = module_config(self.folder / last.place, "Dense") if last.name == "Dense" else {}
+        if {key: dense.get(key) for key in SCORES} != SCORES:
+            raise ModelError(f"{self.folder / last.place} is a {last.type} with {dense}; expected a Dense with {SCORES}")
+        steps = [step for module in others for step in step_of(self.folder, module, "documents")]
+        self._steps = [*steps, dense_step(last.place, dense)]
+        kinds = [step.kind for step in self._steps]
+        if "pooling" in kinds[1:] or not {*kinds[1:]} <= {*AFTER_POOLING}:
+            expected = f"one pooling, and then {', '.join(AFTER_POOLING)}"
+            raise ModelError(f"{self.folder / MODULES}: behind the model are {', '.join(kinds)}; expected {expected}")
+        if self.saved.prompt and not self.saved.message and not steps[0].settings["include_prompt"]:
             raise ModelError(f"{self.folder} leaves the tokens of its prompt out of the pooling, which is not done here")
 
     def _may_lack(self) -> str:
-        return NOTHING if "pooler" in self._pooling.settings["modes"] else r"pooler\."
+        return NOTHING if "pooler" in self._steps[0].settings["modes"] else r"pooler\."
 
-    def _relevant_label(self) -> int:
-        """Load the layer that scores, which has one number."""
-        self._head = load_head(self.folder, [self._dense], self.system.weights).to(self.device)
-        return 0
+    def _find_labels(self) -> list[int]:
+        """Load the modules behind the pooling, which make one number."""
+        self._head = load_head(self.folder, self._steps[1:], self.system.weights).to(self.device)
+        return [0]
 
     def _logits(self, **inputs: torch.Tensor) -> torch.Tensor:
-        """Compute the scores of a batch, of shape (rows, 1)."""
-        return self._head(pool(self._pooling.settings["modes"], self.model(**inputs), inputs["attention_mask"]))
-
-
-def _steps(folder: Path) -> tuple[Step, Step]:
-    """Read the pooling of the tokens of a pair, and the layer that scores."""
-    places = [module.place for module in saved_modules(folder)]
-    pooling, dense = (module_config(folder / place, name) for place, name in zip(places, POOLED, strict=True))
-    names = {key: dense.get(key) for key in NAMES}
-    if names != NAMES or dense.get("out_features") != 1:
-        raise ModelError(
-            f"{folder / places[1]} makes {dense.get('out_features')} numbers with {names}; one was expected with {NAMES}"
-        )
-    return READERS["Pooling"](places[0], pooling), dense_step(places[1], dense)
+        return self._head(pool(self._steps[0].settings["modes"], self.model(**inputs), inputs["attention_mask"]))

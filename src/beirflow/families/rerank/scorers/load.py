@@ -3,11 +3,10 @@
 from collections.abc import Callable
 
 from beirflow.core.errors import model_errors_of
-from beirflow.families.rerank.kinds import Kind, kind_of
+from beirflow.families.rerank.kinds import Kind, kind_of, saved_settings
 from beirflow.families.rerank.scorers.cross_encoder import CrossEncoder, PooledCrossEncoder
 from beirflow.families.rerank.scorers.encoders import EncodedPairs
-from beirflow.families.rerank.scorers.language_models import MonoT5, Qwen3Reranker
-from beirflow.families.rerank.scorers.logit_score import LogitScorer
+from beirflow.families.rerank.scorers.language_models import LogitScorer, MonoT5, Qwen3Reranker
 from beirflow.families.rerank.scorers.pair_scorer import PairScorer
 from beirflow.families.rerank.settings import RerankSettings
 from beirflow.models.model_places import model_folder
@@ -28,9 +27,10 @@ def load_scorer(system: RerankSettings, *, device: str, precision: str, token_bu
     Raises ModelError if the model is not here, of no known kind, or cannot be loaded whole.
     """
     if system.pairs:
-        kind: Callable[..., EncodedPairs] = by_name(system.pairs)
-        return kind(system.encoder_settings, device=device, precision=precision, token_budget=token_budget)
+        pairs: Callable[..., EncodedPairs] = by_name(system.pairs)
+        return pairs(system.encoder_settings, device=device, precision=precision, token_budget=token_budget)
     folder = model_folder(system)
     with model_errors_of(f"system {system.name}"):
-        scorer = SCORERS[kind_of(folder, system)]
-    return scorer(system, folder, device=device, precision=precision, token_budget=token_budget)
+        kind = kind_of(folder, system)
+        saved = saved_settings(folder, kind)
+    return SCORERS[kind](system, folder, saved, device=device, precision=precision, token_budget=token_budget)

@@ -12,9 +12,11 @@ import transformers
 
 from beirflow.core.errors import ModelError, model_errors_of
 from beirflow.core.progress import Progress
-from beirflow.families.rerank.kinds import default_prompt, saved_modules
+from beirflow.families.rerank.kinds import TYPE, Saved, saved_modules
+from beirflow.families.rerank.scorers.pair_reader import AskedPairs, Pair, TextPairs
+from beirflow.families.rerank.scorers.prompts import Prompt, question_of
 from beirflow.families.rerank.settings import RerankSettings
-from beirflow.models.card_modules import refuse_what_is_not_hashed
+from beirflow.models.card_modules import refuse_type, refuse_what_is_not_hashed
 from beirflow.models.computing.arrival import Arrival, send
 from beirflow.models.computing.batching import Tokens, pad
 from beirflow.models.computing.folder_tokenizer import assumed_tokens, tokenizer_of
@@ -23,9 +25,7 @@ from beirflow.models.computing.model_limits import UNLIMITED, check_length, know
 from beirflow.models.computing.padding_check import PROBE_TEXT, check_padding
 from beirflow.models.computing.text_model import TextModel
 from beirflow.models.computing.token_reader import TokenReader
-from beirflow.models.model_json import LIBRARY_CONFIG, MODULES
-
-Pair = tuple[str, str]
+from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, Module
 
 
 class TokenPairs(NamedTuple):
@@ -47,50 +47,54 @@ class PairScorer(TextModel, ABC):
     loader: ClassVar[str]  # class of transformers that loads such models
     # names of weights that a file may have beyond those of the model: parts that no score is computed with
     left_over: ClassVar[str] = NOTHING
-    own_modules: ClassVar[tuple[str, ...]] = ()  # modules of sentence-transformers whose work is done here anyway
-    takes_prompt: ClassVar[bool] = False  # whether the default prompt of sentence-transformers is read
 
-    def __init__(self, system: RerankSettings, folder: Path, **on: Any) -> None:
+    def __init__(self, system: RerankSettings, folder: Path, saved: Saved, **on: Any) -> None:
         super().__init__(system.name, **on, unit="pair")
-        self.system, self.folder = system, folder
+        self.system, self.folder, self.saved = system, folder, saved
         with model_errors_of(self.budget.owner):
-            self._check_folder()
+            refuse_what_is_not_hashed(folder)
+            refuse_type(folder)
+            self._check_modules(saved_modules(folder))
             with loading_from(folder):
-                self.tokenizer, kind = tokenizer_of(folder), getattr(transformers, self.loader)
+                self.tokenizer, loader = tokenizer_of(folder), getattr(transformers, self.loader)
                 beside = {"may_lack": self._may_lack(), "may_have": self.left_over}
-                self.model = load_whole(kind, folder, system.weights, self.dtype, **beside).to(self.device)
+                self.model = load_whole(loader, folder, system.weights, self.dtype, **beside).to(self.device)
             self.assumed += assumed_tokens(self.name, self.tokenizer)
-            self.reader = TokenReader(self.tokenizer)
+            if self.saved.ignored:
+                self.assumed.append(
+                    f"{self.name}: {' and '.join(self.saved.ignored)} in its files are not used, since sentence-transformers"
+                    f" reads them only beside {MODULES} and the model_type {TYPE} in {LIBRARY_CONFIG}"
+                )
             self._vocabulary = known_tokens(self.model)
-            self.max_length = self._longest()
+            self.reader = TokenReader(self.tokenizer)
+            config, question = self.model.config.get_text_config(), self._question()
+            self.pairs = AskedPairs(folder, self.reader, question) if question else TextPairs(self.reader, self.saved.prompt)
+            own_types = "token_type_ids" in self.tokenizer.model_input_names and bool(getattr(config, "type_vocab_size", 0))
+            self._types = own_types and question is None
+            # The padding that the model knows, since heads of decoders look for the last other token.
+            is_known = config.pad_token_id is not None and 0 <= config.pad_token_id < self._vocabulary
+            self._padding: int = config.pad_token_id if is_known else self.tokenizer.pad_token_id or 0
+            self.max_length = self._length(question.max_length if question else UNLIMITED)
+            self.pairs.cut(self.max_length)
             self._prepare()
 
-    def _check_folder(self) -> None:
-        """Refuse what no digest covers, and modules that sentence-transformers would run besides."""
-        refuse_what_is_not_hashed(self.folder)
-        if others := [module.type for module in saved_modules(self.folder) if not module.type.endswith(self.own_modules)]:
-            raise ModelError(f"{self.folder} also asks for {', '.join(others)}, which is not done here")
-        self._prompt = default_prompt(self.folder)
-        if self._prompt and not (self.folder / MODULES).is_file():
-            self.assumed.append(
-                f"{self.system.name}: the default prompt in its {LIBRARY_CONFIG} is not written, since sentence-transformers"
-                f" reads it only beside {MODULES}"
-            )
-            self._prompt = ""
-        if self._prompt and not self.takes_prompt:
-            raise ModelError(f"{self.folder} also asks for the prompt {self._prompt!r}, which its kind of reranker does not read")
+    def _check_modules(self, modules: Sequence[Module]) -> None:
+        """Refuse modules behind the model that sentence-transformers would run, but for those that are read here."""
+        if modules:
+            raise ModelError(f"{self.folder} also asks for {', '.join(each.type for each in modules)}, which is not done here")
 
     def _may_lack(self) -> str:
         """Return a pattern of the names of weights that a file may lack: those that change no score."""
         return NOTHING
 
-    @abstractmethod
-    def _longest(self) -> int:
-        """Return the tokens of the longest pair."""
+    def _question(self) -> Prompt | None:
+        """Return the question about a pair; None for a model that reads two texts."""
+        return question_of(self.folder, self.tokenizer, self.saved, self.system.instruction) if self.saved.message else None
 
-    def _length(self, said: int | None, usual: int) -> int:
+    def _length(self, usual: int) -> int:
         """Return the length of the configuration or else of the model's files, or the usual one within what the model reads."""
-        longest = self.system.max_length or said or min(readable_tokens(self.model), usual)
+        usual = min(readable_tokens(self.model), self.tokenizer.model_max_length if usual == UNLIMITED else usual)
+        longest = self.system.max_length or self.saved.max_length or usual
         if longest >= UNLIMITED:
             raise ModelError("the model names no length; set max_length")
         check_length(self.model, longest)
@@ -100,27 +104,36 @@ class PairScorer(TextModel, ABC):
     def _prepare(self) -> None:
         """Check and change the model once it is loaded."""
 
-    def _check_padding(self, compute: Callable[[torch.Tensor, torch.Tensor], torch.Tensor], padding: int) -> None:
-        """Refuse a model whose output for ids and mask, of shape (rows, tokens), depends on the other texts of a batch."""
+    @abstractmethod
+    def _logits(self, **inputs: torch.Tensor) -> torch.Tensor:
+        """Compute the logits of a batch, of shape (rows, 1 or 2): that of a relevant document, and the other."""
+
+    def _check_padding(self, compute: Callable[..., torch.Tensor]) -> None:
+        """Refuse a model whose output, for ids and mask of shape (rows, tokens), depends on the other texts of a batch."""
 
         def padded(texts: Tokens) -> torch.Tensor:
-            ids, mask = pad(texts, np.arange(len(texts.lengths)), padding)
-            return compute(send(ids, self.device), send(mask, self.device))
+            ids, mask = pad(texts, np.arange(len(texts.lengths)), self._padding)
+            return compute(input_ids=send(ids, self.device), attention_mask=send(mask, self.device))
 
         ids = next(self.reader.ids([PROBE_TEXT]))
         check_padding(self.folder, padded, ids, longest=self.max_length, dtype=self.dtype)
 
-    @abstractmethod
-    def _read(self, pairs: Sequence[Pair]) -> tuple[list[list[int]], list[list[int]] | None]:
-        """Tokenise pairs; return ids and types."""
+    def _check_logits(self) -> None:
+        """Refuse a model whose score of a pair depends on the other pairs of its batch."""
+        self._check_padding(lambda **inputs: beside_one(self._logits(**inputs)))
 
-    @abstractmethod
     def _compute(self, window: TokenPairs, rows: np.ndarray) -> torch.Tensor:
         """Compute the logits of one batch, float32 of shape (rows, labels), on the device."""
+        ids, mask = pad(window.ids, rows, self._padding)
+        inputs = {"input_ids": ids, "attention_mask": mask}
+        if window.types is not None:
+            inputs["token_type_ids"] = pad(window.types, rows, getattr(self.tokenizer, "pad_token_type_id", 0))[0]
+        return self._logits(**{name: send(array, self.device) for name, array in inputs.items()}).float()
 
-    @abstractmethod
     def _scores_of(self, logits: np.ndarray) -> np.ndarray:
         """Return the scores of pairs, of shape (pairs,), from their logits."""
+        relevant, *other = logits.T
+        return relevant - other[0] if other else relevant
 
     def batch_of(self, pairs: Sequence[Pair], row: int) -> np.ndarray:
         """Return the rows, ascending, of all pairs that are scored in one batch with one of them."""
@@ -151,9 +164,9 @@ class PairScorer(TextModel, ABC):
         return self._tokenize([pair], 0)
 
     def _tokenize(self, pairs: Sequence[Pair], start: int) -> TokenPairs:
-        ids, types = self._read(pairs[start : start + self.window])
+        ids, types = self.pairs.read(pairs[start : start + self.window])
         tokens = Tokens.of(start, ids).check(self._vocabulary, self.budget.owner)
-        return TokenPairs(tokens, None if types is None else Tokens.of(start, types))
+        return TokenPairs(tokens, Tokens.of(start, types) if types and self._types else None)
 
     def _begin(self, window: TokenPairs, progress: Progress) -> Callable[[], tuple[np.ndarray, np.ndarray]]:
         """Score a window; return a function that waits for the numbers of its pairs and their logits."""

@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.core.errors import ModelError
+from beirflow.families.rerank.kinds import Saved
 from beirflow.families.rerank.scorers import render_template
 from beirflow.families.rerank.scorers.render_template import SECONDS
+from beirflow.models.card_modules import MODEL_CONFIG
 from beirflow.models.computing.model_limits import UNLIMITED
+from beirflow.models.model_json import read_optional
 
 INSTRUCTION = "Given a web search query, retrieve relevant passages that answer the query"
 """Purpose of queries without a stated one: the words of Qwen3-Reranker's model card."""
@@ -32,6 +35,10 @@ PROBES = (
 KEPT: tuple[Callable[[str], str], ...] = (str, str.strip)
 """Forms in which a template may write a text: as it is, or without white space at its ends."""
 
+FLAT = ("apertus", "deepseek_v3", "gpt_oss", "seed_oss")  # types of models for which sentence-transformers writes texts
+OF_PARTS = ("content[0]", ".type", "'type'", '"type"', "item.type", "message.content[")
+"""Parts of a template by which sentence-transformers knows that the content of a message is a list, for other types."""
+
 Message = Mapping[str, Any]
 
 
@@ -48,6 +55,7 @@ class Prompt:
     before: str = ""  # text before everything, tokenised by itself
     after: str = ""  # text after everything, tokenised by itself
     strip: bool = False  # whether white space at the ends of query and document is left out
+    special_tokens: bool = True  # whether the tokenizer writes its own around what is not tokenised by itself
 
     def text(self, query: str, document: str) -> str:
         """Return the question about a pair, without the parts that are tokenised by themselves."""
@@ -75,6 +83,26 @@ def qwen3_prompt(instruction: str | None) -> Prompt:
     return replace(_QWEN3, opening=_QWEN3.opening.format(instruction or INSTRUCTION))
 
 
+def question_of(folder: Path, tokenizer: Any, saved: Saved, instruction: str | None) -> Prompt:
+    """Return the question that the chat template of a folder asks about a pair.
+
+    The instruction stands in place of the prompt that is saved, as the message of the system. Raises ModelError if there is no
+    template or several, or :func:`read_template` refuses it.
+    """
+    template = tokenizer.chat_template
+    if not isinstance(template, str):
+        raise ModelError(f"{folder} has no chat template, or several; its pairs are asked by one")
+    structured = saved.message == "structured"
+    if saved.message == "auto":
+        flat = read_optional(folder / MODEL_CONFIG).get("model_type") in FLAT
+        structured = not flat and any(part in template for part in OF_PARTS)
+    variables = {**tokenizer.special_tokens_map, **saved.variables}
+    question = read_template(folder, template, structured, instruction or saved.prompt, variables)
+    if instruction and instruction not in question.opening + question.middle + question.closing:
+        raise ModelError(f"the chat template in {folder} writes no instruction; remove it from the configuration")
+    return question
+
+
 def read_template(folder: Path, template: str, structured: bool, system: str, variables: Mapping[str, Any]) -> Prompt:
     """Turn a chat template into the texts that it writes around a query and a document.
 
@@ -100,7 +128,7 @@ def read_template(folder: Path, template: str, structured: bool, system: str, va
     if has_query and has_document and not any(mark in opening + middle + closing for mark in MARKS):
         for kept in KEPT:
             if rendered == [opening + kept(query) + middle + kept(document) + closing for query, document in PROBES]:
-                return Prompt(opening, middle, closing, strip=kept is str.strip)
+                return Prompt(opening, middle, closing, strip=kept is str.strip, special_tokens=False)
     raise ModelError(
         f"the chat template in {folder} does more with a query and a document than to write both once, in this order and as they"
         " are, which is all that beirflow knows; use another model, or a template that does"
