@@ -26,10 +26,19 @@ from zoo import change_json
 PAIRS = [(words(i, 1 + i % 9), words(50 + i, (7 * i) % 80)) for i in range(20)] + [("", ""), (words(1, 70), words(2, 3))]
 """Of all lengths, some longer than the model reads, on either side."""
 
+SHORT = [pair for pair in PAIRS if len(" ".join(pair).split()) < 50]
+"""Those within the length: the library writes the end of a template again, and tells it by words that the vocabulary lacks."""
+
 
 LIBRARY = "config_sentence_transformers.json"
 ONE_MODULE = json.dumps([{"type": "a.Transformer"}])
 """The entry of a cross-encoder in modules.json."""
+
+Change = Callable[[Path], object]
+
+
+def held(file: str, **changes: Any) -> Change:
+    return lambda folder: change_json(folder / file, **changes)
 
 
 @pytest.mark.parametrize("labels", [1, 2])
@@ -90,63 +99,63 @@ def test_lengths_are_those_of_the_model_unless_a_shorter_one_is_named(tiny_cross
     assert loaded(folder).max_length == 30
 
 
-def test_a_list_of_modules_without_their_type_is_refused_where_the_library_does_not_read_their_settings(tmp_path: Path) -> None:
+TEMPLATE = "{% for each in messages %}w9 {{ each.content }}{% endfor %}"
+IN_PARTS = "{% for each in messages %}w9 {{ each.content[0].text }}{% endfor %}"
+PROMPT = {"prompts": {"find": "w3 w4 ", "other": "w5 "}, "default_prompt_name": "find"}
+
+
+def save_as_library(folder: Path, plain: Callable[[Path], object] = lambda _: None, **settings: Any) -> Path:
+    """Save a cross-encoder as sentence-transformers does, with a prompt and a length unless other settings are given."""
     from sentence_transformers import CrossEncoder as Peer
 
-    plain = save_cross_encoder(tmp_path / "plain")
-    saved = Peer(str(plain), device="cpu", prompts={"find": "w3 w4 "}, default_prompt_name="find")
-    saved.save_pretrained(str(tmp_path / "model"))
-    change_json(tmp_path / "model/sentence_bert_config.json", max_seq_length=20)
-    check_scores(tmp_path / "model", PAIRS)
-    change_json(tmp_path / "model" / LIBRARY, model_type=None)
-    expected = by_sentence_transformers(plain, PAIRS)
-    np.testing.assert_allclose(by_sentence_transformers(tmp_path / "model", PAIRS), expected, **ROUNDING)
-    says = "has no model_type, so sentence-transformers 6 takes it for a SentenceTransformer, no CrossEncoder"
-    with pytest.raises(ModelError, match=f"system crossed: .*{says}"):
-        loaded(tmp_path / "model")
-    (tmp_path / "model" / LIBRARY).unlink()
-    with pytest.raises(ModelError, match=r"no CrossEncoder. Or, if it is one, fetch"):
-        loaded(tmp_path / "model")
-    change_json(tmp_path / "model/sentence_bert_config.json", max_seq_length=None)
-    check_scores(tmp_path / "model", PAIRS)
-    folder = save_pooled(tmp_path / "pooled")
-    change_json(folder / LIBRARY, model_type="SentenceTransformer")
-    with pytest.raises(ModelError, match="this is a SentenceTransformer, no CrossEncoder"):
-        loaded(folder)
+    bare = save_cross_encoder(folder / "bare")
+    plain(bare)
+    Peer(str(bare), device="cpu", local_files_only=True, **settings or PROMPT).save_pretrained(str(folder / "saved"))
+    if not settings:
+        change_json(folder / "saved/sentence_bert_config.json", max_seq_length=20)
+    return folder / "saved"
 
 
-def test_the_default_prompt_beside_a_bare_model_is_not_written_as_in_the_library_and_that_is_recorded(tmp_path: Path) -> None:
-    plain = loaded(save_cross_encoder(tmp_path)).scores(PAIRS)
-    change_json(tmp_path / LIBRARY, model_type="CrossEncoder", prompts={"find": "w3 w4 "}, default_prompt_name="find")
-    check_scores(tmp_path, PAIRS)
-    scorer = loaded(tmp_path)
-    np.testing.assert_array_equal(scorer.scores(PAIRS), plain)
-    [assumed] = scorer.made()["assumed"]
-    assert assumed.startswith("crossed: the default prompt in its config_sentence_transformers.json is not written")
+def templated(text: str = TEMPLATE) -> Callable[[Path], object]:
+    return lambda folder: (folder / "chat_template.jinja").write_text(text)
 
 
-@pytest.mark.parametrize("place", ["chat_template.jinja", "tokenizer_config.json"])
-def test_a_bare_model_whose_tokenizer_has_a_chat_template_is_refused_since_the_library_writes_pairs_into_it(
-    tmp_path: Path, place: str
-) -> None:
-    from sentence_transformers import CrossEncoder as Peer
-
-    template = "{% for each in messages %}w9 {{ each.content }}{% endfor %}"
-    folder = save_cross_encoder(tmp_path / "bare")
-    plain = by_sentence_transformers(folder, PAIRS)
-    if place == "chat_template.jinja":
-        (folder / place).write_text(template)
-    else:
-        change_json(folder / place, chat_template=template)
-    assert np.abs(by_sentence_transformers(folder, PAIRS) - plain).max() > 0.1
-    with pytest.raises(ModelError, match=rf"system crossed: .*{place} has a chat template, .* a copy of the folder without"):
-        loaded(folder)
+def one_module(folder: Path) -> None:
     (folder / "modules.json").write_text(ONE_MODULE)
-    with pytest.raises(ModelError, match="has a chat template"):
-        loaded(folder)
-    Peer(str(save_cross_encoder(tmp_path / "plain")), device="cpu").save_pretrained(str(tmp_path / "saved"))
-    change_json(tmp_path / "saved/tokenizer_config.json", chat_template=template)
-    check_scores(tmp_path / "saved", PAIRS)
+
+
+BARE = save_cross_encoder
+Layout = tuple[Callable[[Path], Path], list[Change], bool, str]
+LAYOUTS: dict[str, Layout] = {
+    "as saved": (save_as_library, [], True, ""),
+    "no default prompt": (partial(save_as_library, prompts=PROMPT["prompts"]), [], False, ""),
+    "no type": (save_as_library, [held(LIBRARY, model_type=None)], False, "default_prompt_name and max_seq_length"),
+    "no library's file": (save_as_library, [lambda folder: (folder / LIBRARY).unlink()], False, "max_seq_length"),
+    "another type": (save_as_library, [held(LIBRARY, model_type="SentenceTransformer")], False, "default_prompt_name and max"),
+    "prompt beside a bare model": (BARE, [held(LIBRARY, model_type="CrossEncoder", **PROMPT)], False, "default_prompt_name in"),
+    "template": (BARE, [templated()], True, ""),
+    "template of messages in parts": (BARE, [held("tokenizer_config.json", chat_template=IN_PARTS)], True, ""),
+    "template and one module": (BARE, [templated(), one_module], True, ""),
+    "template that was added": (partial(save_as_library, prompts={}), [templated()], False, ""),
+    "template that was saved": (partial(save_as_library, plain=templated(IN_PARTS), prompts={}), [], True, ""),
+}
+"""By name: how a folder is saved, what is changed, whether pairs are then read otherwise, and what is not read."""
+
+
+@pytest.mark.usefixtures("rendered_here")
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_settings_count_where_sentence_transformers_reads_them_and_others_are_recorded(
+    tmp_path: Path, tiny_cross: Path, name: str
+) -> None:
+    save, changes, otherwise, ignored = LAYOUTS[name]
+    folder, pairs = save(tmp_path), SHORT if "template" in name else PAIRS
+    for change in changes:
+        change(folder)
+    check_scores(folder, pairs)
+    scorer = loaded(folder)
+    assert (np.abs(scorer.scores(pairs) - loaded(tiny_cross).scores(pairs)).max() > 0.1) == otherwise
+    said = scorer.made().get("assumed", [])
+    assert [each.startswith(f"crossed: {ignored}") for each in said] == ([True] if ignored else [])
 
 
 def test_the_length_that_sentence_transformers_wrote_goes_before_that_of_the_tokenizer(tmp_path: Path) -> None:
@@ -169,18 +178,6 @@ def test_the_length_that_sentence_transformers_wrote_goes_before_that_of_the_tok
 def test_a_pooler_or_a_head_left_over_from_training_changes_nothing(tmp_path: Path, kind: str, name: str) -> None:
     change_weights(save_cross_encoder(tmp_path, kind), having(name, torch.ones(32, 32)))
     check_scores(tmp_path, PAIRS)
-
-
-@pytest.mark.parametrize("default", ["find", None])
-def test_the_default_prompt_stands_before_queries_and_others_nowhere(tmp_path: Path, default: str | None) -> None:
-    from sentence_transformers import CrossEncoder as Peer
-
-    plain = str(save_cross_encoder(tmp_path / "plain"))
-    saved = Peer(plain, device="cpu", prompts={"find": "w3 w4 ", "other": "w5 "}, default_prompt_name=default)
-    saved.save_pretrained(str(tmp_path / "saved"))
-    check_scores(tmp_path / "saved", PAIRS)
-    changed = np.abs(loaded(tmp_path / "saved").scores(PAIRS) - by_sentence_transformers(Path(plain), PAIRS)).max()
-    assert (changed > 0.1) == (default is not None)
 
 
 @pytest.mark.parametrize(
@@ -286,15 +283,8 @@ def save_bart(folder: Path) -> Path:
     return folder
 
 
-Change = Callable[[Path], object]
-
-
 def nothing(_: Path) -> None:
     """Change nothing."""
-
-
-def held(file: str, **changes: Any) -> Change:
-    return lambda folder: change_json(folder / file, **changes)
 
 
 def labelled(first: str, second: str, **more: Any) -> Change:
@@ -324,7 +314,7 @@ REFUSED: list[tuple[Callable[[Path], Path], Change, str]] = [
         held("config_sentence_transformers.json", prompts={"a": "b"}, default_prompt_name="q"),
         "names 'q' as its default",
     ),
-    (ONE, held("sentence_bert_config.json", do_lower_case=True), "has do_lower_case; its tokenizer must do that instead"),
+    (ONE, held("sentence_bert_config.json", do_lower_case=True), "has do_lower_case, which beirflow does not know"),
     (
         ONE,
         held("sentence_distilbert_config.json", tokenizer_args={"model_max_length": 9}),
@@ -365,40 +355,75 @@ def test_no_pairs_have_no_scores(tiny_cross: Path) -> None:
     assert loaded(tiny_cross).scores([]).shape == (0,)
 
 
-def save_pooled(folder: Path, mode: str = "cls", out: int = 1, activation: Any = None, **settings: Any) -> Path:
-    """Save a model, a Pooling and a Dense as sentence-transformers does, and return their folder."""
+def chain(name: str) -> tuple[list[Any], int]:
+    """Modules between pooling and score, and the numbers that they make."""
+    from sentence_transformers.base.modules import Dense, Normalize
+    from sentence_transformers.sentence_transformer.modules import Dropout, LayerNorm, Pooling
+
+    def dense(out: int, **how: Any) -> Any:
+        return Dense(32, out, activation_function=torch.nn.GELU(), **how)
+
+    chains: dict[str, tuple[list[Any], int]] = {
+        "": ([], 32),
+        "ettin": ([dense(16, bias=False), LayerNorm(16)], 16),
+        "normalize": ([Normalize()], 32),
+        "residual": ([dense(32, use_residual=True), Dropout(0.5), LayerNorm(32)], 32),
+        "two poolings": ([Pooling(32, "cls")], 32),
+    }
+    return chains[name]
+
+
+def save_pooled(
+    folder: Path, mode: str = "cls", between: str = "", out: int = 1, activation: Any = None, template: str = "", **settings: Any
+) -> Path:
+    """Save a model, a Pooling, a chain and a Dense as sentence-transformers does, and return their folder."""
     from sentence_transformers import CrossEncoder
     from sentence_transformers.base.modules import Dense, Transformer
     from sentence_transformers.sentence_transformer.modules import Pooling
 
     torch.manual_seed(2)
-    dense = Dense(32, out, activation_function=activation or torch.nn.Identity(), module_output_name="scores")
-    modules = [Transformer(str(save_tiny_bert(folder / "plain"))), Pooling(32, mode), dense]
-    CrossEncoder(modules=modules, device="cpu", **settings).save_pretrained(str(folder / "saved"))
+    plain, (modules, dim) = save_tiny_bert(folder / "plain"), chain(between)
+    if template:
+        templated(template)(plain)
+    dense = Dense(dim, out, activation_function=activation or torch.nn.Identity(), module_output_name="scores")
+    peer = CrossEncoder(modules=[Transformer(str(plain)), Pooling(32, mode), *modules, dense], device="cpu", **settings)
+    peer.save_pretrained(str(folder / "saved"))
     return folder / "saved"
 
 
+@pytest.mark.usefixtures("rendered_here")
 @pytest.mark.parametrize(
-    ("mode", "settings"),
+    "how",
     [
-        ("cls", {}),
-        ("mean", {"activation": torch.nn.Tanh()}),
-        ("max", {"prompts": {"find": "w3 w4 "}, "default_prompt_name": "find"}),
+        {"activation": torch.nn.Tanh(), "mode": "mean"},
+        {"mode": "max", **PROMPT},
+        {"mode": "lasttoken", "template": TEMPLATE, **PROMPT},
+        *({"between": each} for each in ("", "ettin", "normalize", "residual")),
+    ],
+    ids=str,
+)
+def test_scores_of_pooled_tokens_are_those_of_sentence_transformers(tmp_path: Path, how: dict[str, Any]) -> None:
+    check_scores(save_pooled(tmp_path, **how), SHORT if "template" in how else PAIRS, spread=0.01, budget=300)
+
+
+@pytest.mark.parametrize(
+    ("how", "change", "says"),
+    [
+        ({"out": 2}, nothing, "2_Dense is a .*Dense with .* expected a Dense with .*'out_features': 1"),
+        (
+            {"between": "two poolings"},
+            nothing,
+            "behind the model are pooling, pooling, dense; expected one pooling, and then",
+        ),
+        (PROMPT, held("1_Pooling/config.json", include_prompt=False), "leaves the tokens of its prompt out of the pooling"),
+        ({}, held(LIBRARY, activation_fn="torch.nn.modules.activation.GELU"), r"the activation torch.*GELU"),
+        ({}, held(LIBRARY, model_type="SentenceTransformer"), "this is a SentenceTransformer, no CrossEncoder"),
     ],
 )
-def test_scores_of_pooled_tokens_are_those_of_sentence_transformers(tmp_path: Path, mode: str, settings: Any) -> None:
-    check_scores(save_pooled(tmp_path, mode, **settings), PAIRS, spread=0.01, budget=300)
-
-
-def test_what_is_not_done_with_pooled_tokens_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"system crossed: .*2_Dense makes 2 numbers .* one was expected"):
-        loaded(save_pooled(tmp_path / "two", out=2))
-    folder = save_pooled(tmp_path / "one", prompts={"find": "w3 "}, default_prompt_name="find")
-    change_json(folder / "1_Pooling/config.json", include_prompt=False)
-    with pytest.raises(ModelError, match=r"system crossed: .* leaves the tokens of its prompt out of the pooling"):
-        loaded(folder)
-    change_json(folder / "config_sentence_transformers.json", activation_fn="torch.nn.modules.activation.GELU")
-    with pytest.raises(ModelError, match=r"the activation torch.*GELU"):
+def test_what_is_not_done_with_pooled_tokens_is_refused(tmp_path: Path, how: dict[str, Any], change: Change, says: str) -> None:
+    folder = save_pooled(tmp_path, **how)
+    change(folder)
+    with pytest.raises(ModelError, match=f"system crossed: .*{says}"):
         loaded(folder)
 
 

@@ -124,7 +124,7 @@ def test_a_query_that_takes_more_than_half_of_the_room_is_cut_too(monot5: Path) 
 
 def test_a_long_pair_of_qwen3_is_cut_where_its_card_cuts_it(qwen3: Path) -> None:
     model = asked(qwen3, max_length=700)
-    own = len(model._before) + len(model._after)  # type: ignore[attr-defined]
+    own = len(model.pairs.before) + len(model.pairs.after)  # type: ignore[union-attr]
     pair = ("w1 w2", words(30, 400) + "?\n")
     assert model.scores([pair])[0] == pytest.approx(by_qwen3(qwen3, *pair, room=700 - own), abs=1e-5)
     assert (model.truncated, asked(qwen3).max_length) == (1, 4096)
@@ -133,7 +133,7 @@ def test_a_long_pair_of_qwen3_is_cut_where_its_card_cuts_it(qwen3: Path) -> None
 def test_scores_of_answers_that_are_sure_do_not_tie(qwen3: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = asked(qwen3)
     sure = torch.tensor([[30.0, 0.0], [31.0, 0.0], [0.0, 200.0]])
-    monkeypatch.setattr(model, "_logits", lambda ids, mask: sure)
+    monkeypatch.setattr(model, "_logits", lambda **inputs: sure)
     np.testing.assert_allclose(model.scores(PAIRS[:1] * 3), [-np.exp(-30.0), -np.exp(-31.0), -200], rtol=1e-6)
 
 
@@ -195,7 +195,7 @@ def spiece(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_reranker_reads_what_sentencepiece_reads_and_scores_as_with_a_fast_tokenizer(spiece: Path, tmp_path: Path) -> None:
     own = SentencePieceProcessor(model_file=str(spiece / "spiece.model"))
     scorer = loaded(spiece, kind="monot5")
-    for pair, ids in zip(SPIECE_PAIRS[:3], scorer._read(SPIECE_PAIRS)[0], strict=False):
+    for pair, ids in zip(SPIECE_PAIRS[:3], scorer.pairs.read(SPIECE_PAIRS)[0], strict=False):
         assert ids == [*own.encode(MONO_T5.text(*pair)), own.eos_id()]
     for path in spiece.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())

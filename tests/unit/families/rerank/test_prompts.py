@@ -13,7 +13,7 @@ FOLDER = Path("model")
 
 def test_a_template_is_rendered_in_a_process_of_its_own() -> None:
     template = "a{{ messages[0].content }}b{{ messages[1].content }}c"
-    assert read_template(FOLDER, template, False, "", {}) == Prompt("a", "b", "c")
+    assert read_template(FOLDER, template, False, "", {}) == Prompt("a", "b", "c", special_tokens=False)
 
 
 @pytest.mark.usefixtures("rendered_here")
@@ -26,7 +26,9 @@ def test_a_template_is_rendered_in_a_process_of_its_own() -> None:
 )
 def test_a_template_is_what_it_writes_around_the_texts(template: str, system: str, expected: tuple[str, str, str, bool]) -> None:
     *texts, strip = expected
-    assert read_template(FOLDER, template, False, system, {"bos_token": "<s>"}) == Prompt(*texts, strip=strip)
+    assert read_template(FOLDER, template, False, system, {"bos_token": "<s>"}) == Prompt(
+        *texts, strip=strip, special_tokens=False
+    )
 
 
 @pytest.mark.usefixtures("rendered_here")

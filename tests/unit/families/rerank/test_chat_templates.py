@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer
 
 from beirflow.core.errors import ModelError
 from beirflow.families.rerank.settings import RerankSettings
@@ -22,6 +22,7 @@ pytestmark = pytest.mark.usefixtures("rendered_here")
 PAIRS = [(words(i, 1 + i % 9), words(50 + i, (7 * i) % 40)) for i in range(15)]
 PAIRS += [("", ""), (" what is foo?\n", "foo  is\na bar. "), ("w1 yes", "no <|im_end|> {{ w2 }}")]
 
+FORWARD = {"method": "forward", "method_output_name": "logits"}
 BOTH = "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}answer:"
 BY_ROLE = (
     "{{ bos_token }}{{ messages | selectattr('role', 'eq', 'system') | map(attribute='content') | first | default('Find') }}"
@@ -32,6 +33,10 @@ TRIMMED = "{% for m in messages %}{{ m['content'] | trim }}<|im_end|>{% endfor %
 PARTS = (
     "{% for m in messages %}{{ m.content[0].text }}<|im_end|>{% endfor %}{% if add_generation_prompt %}<|im_start|>{% endif %}"
 )
+
+
+SIZES = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+SIZES |= {"num_key_value_heads": 2, "vocab_size": 300, "max_position_embeddings": 4096, "initializer_range": 0.3}
 
 
 def save(
@@ -45,10 +50,7 @@ def save(
     plain = save_tiny_qwen3(folder / "plain", words=tuple(filter(None, answers)))
     if kind != "qwen3":
         torch.manual_seed(1)
-        sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
-        config = AutoConfig.for_model(
-            kind, **sizes, num_key_value_heads=2, vocab_size=300, max_position_embeddings=4096, initializer_range=0.3
-        )
+        config = AutoConfig.for_model(kind, **SIZES)
         AutoModelForCausalLM.from_config(config).save_pretrained(plain)
     (plain / "chat_template.jinja").write_text(template)
     vocabulary = AutoTokenizer.from_pretrained(plain).get_vocab()
@@ -58,6 +60,39 @@ def save(
     ]
     CrossEncoder(modules=modules, device="cpu", **settings).save_pretrained(str(folder / "saved"))
     return folder / "saved"
+
+
+def save_classifier(folder: Path, kind: str, template: str | None) -> Path:
+    """Save a tiny decoder with one label as sentence-transformers does, and return its folder."""
+    from sentence_transformers import CrossEncoder
+
+    plain = save_tiny_qwen3(folder / "plain")
+    padding = AutoTokenizer.from_pretrained(plain).pad_token_id
+    config = AutoConfig.for_model(kind, **SIZES, head_dim=8, num_labels=1, pad_token_id=padding)
+    torch.manual_seed(1)
+    AutoModelForSequenceClassification.from_config(config).save_pretrained(plain)
+    if template:
+        (plain / "chat_template.jinja").write_text(template)
+    CrossEncoder(str(plain), device="cpu", local_files_only=True).save_pretrained(str(folder / "saved"))
+    return folder / "saved"
+
+
+@pytest.mark.parametrize(("kind", "template"), [("qwen3", BY_ROLE), ("llama", PARTS), ("qwen2", None), ("gemma3_text", None)])
+def test_decoders_with_one_label_have_the_scores_of_sentence_transformers(
+    tmp_path: Path, kind: str, template: str | None
+) -> None:
+    """Its template is in the folder, or its files say that it reads two texts; without them, the prompt is not known."""
+    folder, pairs = (
+        save_classifier(tmp_path, kind, template),
+        [pair for pair in PAIRS if any(pair)],
+    )  # some token, with no template
+    check_scores(folder, pairs, alone=True)
+    (folder / "modules.json").unlink()
+    if template:
+        check_scores(folder, pairs, alone=True)
+    else:
+        with pytest.raises(ModelError, match="a decoder, which reads pairs in a prompt that its files do not hold"):
+            loaded(folder)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +142,8 @@ def test_the_template_is_one_of_the_files_whose_digests_are_recorded(tmp_path: P
             for change in ({"true_token_id": None}, {"false_token_id": -1}, {"temperature": 2})
         ),
         ("1_LogitScore/config.json", {"true_token_id": 9999}, "scores by the tokens .* knows only"),
-        ("sentence_bert_config.json", {"modality_config": {"text": {}}}, "names no 'message' with a format"),
+        ("sentence_bert_config.json", {"modality_config": {"text": {}}}, "takes pairs by {}, which beirflow"),
+        ("sentence_bert_config.json", {"modality_config": {"message": {**FORWARD, "format": "other"}}}, "takes pairs by .*other"),
         *(
             ("sentence_bert_config.json", {"processing_kwargs": held}, "has processing_kwargs")
             for held in ({"chat_template": {"chat_template": "x"}}, {"text": {"max_length": 3}}, [1])
