@@ -17,7 +17,7 @@ from beirflow.models.model_json import (
     read_optional,
 )
 from beirflow.models.onnx_file import read_onnx
-from beirflow.models.settings import ONNX, EncoderSettings, ModelSettings
+from beirflow.models.settings import ONNX, ModelSettings
 from beirflow.models.tokenizer_growth import check_growth
 
 WHITESPACE = "whitespacetokenizer_config.json"
@@ -121,8 +121,6 @@ def incomplete(folder: Path, system: ModelSettings) -> str | None:
         weights = [path for here in folders for path in module_weight_files(here, system.weights, folder)]
     except ModelError as error:
         return str(error)
-    if system.weights.endswith(ONNX) and not isinstance(system, EncoderSettings):
-        return f"{system.weights} is an ONNX graph, which only dense systems read; name the weights of torch in 'weights'"
     if not weights:
         graphs = sorted(path.relative_to(folder).as_posix() for path in folder.glob(f"onnx/*{ONNX}"))
         here = f"; it has {', '.join(graphs)}" if graphs else ""

@@ -177,7 +177,9 @@ def test_a_prompt_that_sentence_transformers_would_leave_out_has_to_be_said(fold
 def test_an_empty_prompt_that_sentence_transformers_wrote_itself_does_not_stand_for_the_default(folder: Path) -> None:
     prompts = {"query": "", "document": "", "other": "w2 "}
     change_json(folder / LIBRARY, prompts=prompts, default_prompt_name="other")
-    unreadable(settings(folder), "Set query_prefix and document_prefix for this system")
+    unreadable(
+        settings(folder), "'other' and an empty one called 'query', .*Set query_prefix and document_prefix for this system"
+    )
     change_json(folder / LIBRARY, prompts=prompts | {"query": "w1 "}, default_prompt_name="other")
     assert model_card(settings(folder)).prompts == {"queries": "w1 ", "documents": ""}
 

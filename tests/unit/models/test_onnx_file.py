@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+import torch
 from onnx import TensorProto, helper
+from transformers import AutoModel
 
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import ModelError
+from beirflow.models.computing.loading import load_model
 from beirflow.models.encoders.encoder import TransformersEncoder
 from beirflow.models.model_files import model_digests
 from beirflow.models.model_places import model_problem
@@ -112,6 +115,11 @@ def test_a_folder_with_nothing_but_graphs_says_how_they_are_named(folder: Path) 
     problem = str(model_problem(system(folder, weights="model.safetensors")))
     assert problem.endswith(f"or name its file in 'weights'; it has {GRAPH}")
     assert model_problem(system(folder)) is None
+
+
+def test_only_dense_systems_read_a_graph(folder: Path) -> None:
+    with pytest.raises(ModelError, match="is an ONNX graph, which only dense systems read; name a file of torch"):
+        load_model(AutoModel, folder, GRAPH, torch.float32)
 
 
 def test_links_as_a_hub_keeps_them_are_followed(folder: Path) -> None:

@@ -60,10 +60,9 @@ class RerankFamily(Family):
 
     def problem(self, settings: RerankSettings) -> Setting | None:
         """Return why the model of a system cannot be used."""
-        if settings.dense:
-            return _of_scorer(DENSE.problem(settings.dense), settings.dense.name)
-        if settings.late:
-            return _of_scorer(LATE.problem(settings.late), settings.late.name)
+        if encoder := settings.encoder_settings:
+            wrong = (DENSE if settings.dense else LATE).problem(encoder)
+            return wrong and Setting("model", encoder.name, wrong.problem)
         problem = problem_with(settings, lambda: kind_of(model_folder(settings), settings))
         return Setting("model", settings.model, problem) if problem else None
 
@@ -96,11 +95,6 @@ class RerankFamily(Family):
     def model_files(self, settings: RerankSettings) -> list[Path]:
         """Return the files of the model."""
         return model_files(settings)
-
-
-def _of_scorer(wrong: Setting | None, system: str) -> Setting | None:
-    """Report a problem of the system whose model scores pairs as one of the reranker."""
-    return wrong and Setting("model", system, wrong.problem)
 
 
 FAMILY = RerankFamily()

@@ -83,7 +83,7 @@ def saved_settings(folder: Path, kind: Kind) -> Saved:
     if kind in STATED.values():
         return Saved()
     library = read_optional(folder / LIBRARY_CONFIG)
-    if not (folder / MODULES).is_file() or library.get("model_type") != TYPE:
+    if not _is_saved(folder):
         ignored = {**library, **transformer_config(folder)}
         names = tuple(name for name in ("default_prompt_name", "max_seq_length") if ignored.get(name) is not None)
         return Saved(message="auto" if chat_templates(folder) else None, ignored=names)
@@ -96,6 +96,11 @@ def saved_settings(folder: Path, kind: Kind) -> Saved:
         raise ModelError(f"{folder}: its Transformer takes pairs by {reads}, which beirflow does not know")
     length = read_number(folder, saved, "max_seq_length")
     return Saved(length, _default_prompt(folder, library), message, _variables(folder, saved.get("processing_kwargs") or {}))
+
+
+def _is_saved(folder: Path) -> bool:
+    """Test whether sentence-transformers reads its own files in a folder as those of a cross-encoder."""
+    return (folder / MODULES).is_file() and read_optional(folder / LIBRARY_CONFIG).get("model_type") == TYPE
 
 
 def _variables(folder: Path, processing: Any) -> dict[str, Any]:
@@ -194,8 +199,7 @@ def _of_files(folder: Path, name: str, says: str) -> Kind | None:
     """Return the kind that the files alone state; None if they do not."""
     modules = [module.type.rpartition(".")[2] for module in saved_modules(folder)]
     if name.endswith(CLASSIFIER):
-        is_saved = read_optional(folder / LIBRARY_CONFIG).get("model_type") == TYPE and (folder / MODULES).is_file()
-        if name.startswith(DECODERS) and not is_saved and not chat_templates(folder):
+        if name.startswith(DECODERS) and not _is_saved(folder) and not chat_templates(folder):
             raise ModelError(
                 f"{says}: a decoder, which reads pairs in a prompt that its files do not hold; of Qwen3-Reranker, take the folder"
                 " of its own authors"

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Interval
 
@@ -13,25 +13,14 @@ from beirflow.run.by_name import by_name
 Below = Literal["drop", "keep"]
 
 
-class EncoderKind(NamedTuple):
-    """Classes of systems that encode queries and documents apart: their settings, and the scorer of pairs, as ``module:class``.
-
-    They are imported by name, so that an edit changes the digests of the rerankers that use such a system, and of no other.
-    """
-
-    settings: str
-    pairs: str
-
-
 ENCODERS = {
-    "dense": EncoderKind(
-        "beirflow.families.dense.settings:DenseSettings", "beirflow.families.rerank.scorers.dense_pairs:DensePairs"
-    ),
-    "late": EncoderKind(
-        "beirflow.families.late_interaction.settings:LateSettings", "beirflow.families.rerank.scorers.late_pairs:LatePairs"
-    ),
+    "dense": ("beirflow.families.dense.settings:DenseSettings", "beirflow.families.rerank.scorers.dense_pairs:DensePairs"),
+    "late": ("beirflow.families.late_interaction.settings:LateSettings", "beirflow.families.rerank.scorers.late_pairs:LatePairs"),
 }
-"""Classes by the key of :class:`RerankSettings` that holds the settings of such a system."""
+"""Classes of settings and of scorers, by the key of :class:`RerankSettings` that holds a system which encodes texts apart.
+
+They are imported by name, so that an edit changes the digests of the rerankers that use such a system, and of no other.
+"""
 
 
 @dataclass(frozen=True)
@@ -70,12 +59,12 @@ class RerankSettings(ModelSettings):
 
     def __post_init__(self) -> None:
         """Rebuild settings from the parameters of a rule or a manifest."""
-        for key, kind in ENCODERS.items():
+        for key, (kind, _) in ENCODERS.items():
             given = getattr(self, key)
             if isinstance(given, Mapping):
                 # What has no value has none by default, and one of an extension may not be known here.
                 values = {name: value for name, value in given.items() if value is not None}
-                object.__setattr__(self, key, by_name(kind.settings)(**values))
+                object.__setattr__(self, key, by_name(kind)(**values))
 
     @property
     def encoder_settings(self) -> Any:
@@ -90,7 +79,7 @@ class RerankSettings(ModelSettings):
     @property
     def pairs(self) -> str | None:
         """``module:class`` that scores pairs with that system."""
-        return next((kind.pairs for key, kind in ENCODERS.items() if getattr(self, key)), None)
+        return next((scorer for key, (_, scorer) in ENCODERS.items() if getattr(self, key)), None)
 
     @property
     def said(self) -> list[str] | None:

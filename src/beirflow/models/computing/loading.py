@@ -16,6 +16,7 @@ from transformers.utils import logging as transformers_logging
 from beirflow.core.errors import ModelError
 from beirflow.models.computing.folder_tokenizer import LOCAL as LOCAL
 from beirflow.models.computing.refused_code import refuse_code, refuse_old_transformers
+from beirflow.models.settings import ONNX
 from beirflow.run.devices import compute_exactly
 
 NOTHING = "(?!)"  # a pattern that matches nothing
@@ -32,6 +33,8 @@ def import_ahead() -> None:
 
 def load_model(kind: Any, folder: Path, weights: str, dtype: torch.dtype, **options: Any) -> tuple[Any, dict[str, Any]]:
     """Load the model of a folder by a class of transformers; return it with the report on its weights, a file of this name."""
+    if weights.endswith(ONNX):
+        raise ModelError(f"{folder / weights} is an ONNX graph, which only dense systems read; name a file of torch in 'weights'")
     # Pickles, too, are read as tensors alone.
     tensors = {"use_safetensors": weights.endswith(".safetensors"), "weights_only": True}
     model, report = kind.from_pretrained(folder, dtype=dtype, output_loading_info=True, **tensors, **options, **LOCAL)

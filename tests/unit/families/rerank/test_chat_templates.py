@@ -85,7 +85,7 @@ def test_decoders_with_one_label_have_the_scores_of_sentence_transformers(
     folder, pairs = (
         save_classifier(tmp_path, kind, template),
         [pair for pair in PAIRS if any(pair)],
-    )  # some token, with no template
+    )
     check_scores(folder, pairs, alone=True)
     (folder / "modules.json").unlink()
     if template:

@@ -11,10 +11,10 @@ import numpy as np
 
 from beirflow.core.errors import ModelError
 from beirflow.data.document_text import Kind
+from beirflow.families.rerank.scorers.prompts import Pair
 from beirflow.models.computing.arrival import NotFiniteError
 from beirflow.run.devices import exact_device
 
-Pair = tuple[str, str]
 Vectors = TypeVar("Vectors")
 
 
@@ -31,10 +31,6 @@ class EncodedPairs(ABC):
     def computation(self) -> Any:
         """Return batches, threads and processor, for the record."""
         return self._encoders["documents"].computation()
-
-    def batch_of(self, pairs: Sequence[Pair], row: int) -> np.ndarray:
-        """Return the rows of all pairs: their documents are encoded together."""
-        return np.arange(len(pairs))
 
     def counts(self) -> dict[str, int]:
         """Count the tokens read so far, and texts that were probably cut, as far as the encoders know."""

@@ -6,11 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from beirflow.core.errors import ModelError
-from beirflow.families.rerank.scorers.prompts import Prompt
+from beirflow.families.rerank.scorers.prompts import Pair, Prompt
 from beirflow.models.computing.model_limits import UNLIMITED
 from beirflow.models.computing.token_reader import TokenReader
-
-Pair = tuple[str, str]
 
 Ids = list[list[int]]
 """Numbers of each pair: of its tokens, or of the text of each token."""

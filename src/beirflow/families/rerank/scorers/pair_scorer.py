@@ -13,8 +13,8 @@ import transformers
 from beirflow.core.errors import ModelError, model_errors_of
 from beirflow.core.progress import Progress
 from beirflow.families.rerank.kinds import TYPE, Saved, saved_modules
-from beirflow.families.rerank.scorers.pair_reader import AskedPairs, Pair, TextPairs
-from beirflow.families.rerank.scorers.prompts import Prompt, question_of
+from beirflow.families.rerank.scorers.pair_reader import AskedPairs, TextPairs
+from beirflow.families.rerank.scorers.prompts import Pair, Prompt, question_of
 from beirflow.families.rerank.settings import RerankSettings
 from beirflow.models.card_modules import refuse_type, refuse_what_is_not_hashed
 from beirflow.models.computing.arrival import Arrival, send
@@ -134,10 +134,6 @@ class PairScorer(TextModel, ABC):
         """Return the scores of pairs, of shape (pairs,), from their logits."""
         relevant, *other = logits.T
         return relevant - other[0] if other else relevant
-
-    def batch_of(self, pairs: Sequence[Pair], row: int) -> np.ndarray:
-        """Return the rows, ascending, of all pairs that are scored in one batch with one of them."""
-        return self.budget.batch_of(self._tokenize(pairs, self.first_of_window(row)).ids, row)
 
     def counts(self) -> dict[str, int]:
         """Count the tokens read so far, and pairs that were probably cut."""

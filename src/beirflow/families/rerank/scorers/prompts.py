@@ -39,6 +39,7 @@ FLAT = ("apertus", "deepseek_v3", "gpt_oss", "seed_oss")  # types of models for 
 OF_PARTS = ("content[0]", ".type", "'type'", '"type"', "item.type", "message.content[")
 """Parts of a template by which sentence-transformers knows that the content of a message is a list, for other types."""
 
+Pair = tuple[str, str]  # query and document
 Message = Mapping[str, Any]
 
 
@@ -135,7 +136,7 @@ def read_template(folder: Path, template: str, structured: bool, system: str, va
     )
 
 
-def _messages(pair: tuple[str, str], structured: bool, system: str) -> list[Message]:
+def _messages(pair: Pair, structured: bool, system: str) -> list[Message]:
     """Return the conversation that sentence-transformers makes of a pair."""
     texts = {**({"system": system} if system else {}), **dict(zip(("query", "document"), pair, strict=True))}
     return [{"role": role, "content": [{"type": "text", "text": text}] if structured else text} for role, text in texts.items()]
