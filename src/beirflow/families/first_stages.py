@@ -11,15 +11,15 @@ class FirstRun(Run):
     """A run that another is made from, whose record names it and not what it was made from."""
 
     @property
-    def behind(self) -> Mapping[str, str]:
+    def ancestors(self) -> Mapping[str, str]:
         """Nothing."""
         return {}
 
 
-def facts_of(
+def fields_of(
     run: NewRun, first: Sequence[FirstRun], *, made: Mapping[str, Any], seconds: Mapping[str, float], jobs: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Return the facts of a run that is made from others; ``made``, ``seconds`` and ``jobs`` are those of what it adds.
+    """Return the fields of the record of a run that is made from others; ``made``, ``seconds`` and ``jobs`` are those of what it adds.
 
     Its times and sizes are those of the first stages and its own: what it takes to have such a run. A system counts once, also
     where several of the first stages were made from it.
@@ -31,7 +31,7 @@ def facts_of(
     parts[run.system] = {"seconds": dict(seconds), "bytes": {}}
     made_from = {job for record in records for job in (record["job"], *record.get("jobs", ()))}
     return {
-        **run.facts,
+        **run.fields,
         "made": together([*(record["made"] for record in records), made]),
         "seconds": totals(parts.values(), "seconds"),
         "sizes": totals(parts.values(), "bytes"),

@@ -12,7 +12,7 @@ from beirflow.core.layout import MODEL
 from beirflow.core.records import together, totals
 from beirflow.core.verified import damaged
 from beirflow.data.corpus_files import Corpus
-from beirflow.families.first_stages import FirstRun, facts_of
+from beirflow.families.first_stages import FirstRun, fields_of
 from beirflow.families.rerank.pairs import PAIRS, Pairs
 from beirflow.families.rerank.settings import RerankSettings
 from beirflow.ranking.ranking import rank_hits
@@ -28,14 +28,14 @@ def rerank_run(corpus: Corpus, first_run: FirstRun, pairs: Sequence[Pairs], sett
             raise damaged(each.path, f"found block {record['block']} of {record['blocks']} to the depth {record['depth']}")
     scored = pa.concat_tables(each.read() for each in pairs)
     rows = reranked(settings, first_run.read(), scored, str(first_run.path), run.top_k)
-    facts = facts_of(
+    fields = fields_of(
         run,
         [first_run],
         made=together(record["made"] for record in records),
         seconds=totals(records, "seconds") | {"merge": time.perf_counter() - start},
         jobs=[record["job"] for record in records],
     )
-    return Made([rows], **facts, counts=totals(records, "counts"), depth=settings.depth, below=settings.below)
+    return Made([rows], **fields, counts=totals(records, "counts"), depth=settings.depth, below=settings.below)
 
 
 def reranked(
