@@ -32,8 +32,8 @@ EXTENSION = Extension(
     keys=Keys,
     folder=Path(__file__).parent,
     patterns=patterns_in(layout),
-    targets={"choice": (layout.PAGE, "quality beside latency, bytes and prices")},
-    files={layout.PAGE: "which system to take: quality beside latency, bytes and prices"},
+    targets={"choice": (layout.PAGE, "quality against latency, bytes and prices")},
+    files={layout.PAGE: "recommended system: quality against latency, bytes and prices"},
     pages={layout.RECORD: Page(layout.PAGE, configured=("prices", "choice"))},
     without_influence=("choice",),
 )

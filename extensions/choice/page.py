@@ -16,13 +16,13 @@ from beirflow.extensions.choice.scatter import Scatter, scatter
 from beirflow.extensions.choice.table import LEAST_DOCUMENTS, ChoiceFiles, Prices, cheapest, choice_table, known_costs
 from beirflow.report.pages import Cell, Table, counted, framed, listed, number, record_derived_files, short, write_page
 
-BUDGETS = {"milliseconds": ("milliseconds", 1.0, "{:g} ms a query"), "gigabytes": ("index_bytes", giga, "{:g} GB of index")}
-"""By key of ``choice``, the column, the size of its unit, and how it is said."""
+BUDGETS = {"milliseconds": ("milliseconds", 1.0, "{:g} ms per query"), "gigabytes": ("index_bytes", giga, "{:g} GB of index")}
+"""By key of ``choice``, the column, the size of its unit, and the text of the budget."""
 
 PLOTS = {
-    "milliseconds": "milliseconds a query",
-    "bytes_per_million": "GB a million documents",
-    "price": "price of a million documents",
+    "milliseconds": "milliseconds per query",
+    "bytes_per_million": "GB per million documents",
+    "price": "price per million documents",
 }
 """By kind of cost, the label of the axis."""
 
@@ -32,7 +32,7 @@ RARE = ("p95_milliseconds", "load_seconds", "index_load")  # columns that are le
 
 EXACT = ("exact@10", "exact@100", "exact@1000")  # likewise, where an approximate system has them
 REASONS = {"price": "the cheapest", "bytes_per_million": "the one with the smallest index", "milliseconds": "the fastest"}
-"""By kind of cost, what a system is that has the least of it."""
+"""By kind of cost, the name of the system with the lowest."""
 
 UNDECIDED = 0.05  # a possible loss above it is no reason to take a system, however cheap
 
@@ -47,7 +47,7 @@ def write_choice(
     choice: Mapping[str, float],
     job: Job,
 ) -> None:
-    """Write ``choice.csv``, the page and the record of both, with the prices and budgets behind them.
+    """Write ``choice.csv``, the page, and the record of both with prices and budgets.
 
     ``choice`` has the budgets ``milliseconds`` and ``gigabytes``, as far as there are any.
     """
@@ -57,8 +57,8 @@ def write_choice(
     in_gigabytes = table.assign(bytes_per_million=table["bytes_per_million"] / giga)
     plots = (scatter(in_gigabytes, cost, measure, label) for cost, label in PLOTS.items())
     values = {
-        "title": f"beirflow: the choice among {counted(len(table), 'system')}",
-        "heading": "Which system to take",
+        "title": f"beirflow: recommended of {counted(len(table), 'system')}",
+        "heading": "Recommended system",
         "lead": f"{counted(len(table), 'system')} on {counted(len(files.rows), 'dataset')}, by {_mean(table, measure)}.",
         "answers": [*answers(table, measure, choice), *limits(table)],
         "plots": [plot for plot in plots if plot],
@@ -87,7 +87,7 @@ def _mean(table: pd.DataFrame, measure: str) -> str:
 
 
 def answers(table: pd.DataFrame, measure: str, budgets: Mapping[str, float]) -> Iterator[tuple[str, str]]:
-    """Yield the answer in sentences, their heads apart: the best, and by each budget the cheapest not significantly worse."""
+    """Yield head and sentence of each answer: the best system, and by budget the cheapest that is not significantly worse."""
     best, equals = table.iloc[0], table[~(table["p_holm"] < LEVEL)]  # the best has no p
     interval = "" if pd.isna(best["low"]) else f" (95 % interval {best['low']:.4f} to {best['high']:.4f})"
     others = [str(name) for name in equals["system"][1:]]
@@ -97,33 +97,33 @@ def answers(table: pd.DataFrame, measure: str, budgets: Mapping[str, float]) -> 
         f"{_mean(table, measure)} {best[measure]:.4f}{interval}. {same if len(table) > 1 else ''}",
     )
     found: dict[tuple[str, str], list[str]] = {}
-    for said, affordable in _affordable(table, budgets):
-        found.setdefault(_answer(affordable, equals, measure), []).append(said)
+    for budget, affordable in _affordable(table, budgets):
+        found.setdefault(_answer(affordable, equals, measure), []).append(budget)
     for (head, text), budgets_in_words in found.items():
         whatever = f"with or without the budgets of {' and '.join(_budgets(budgets))}"
         yield head, f"{whatever if len(budgets_in_words) > 2 and len(found) == 1 else ', or '.join(budgets_in_words)}: {text}."
 
 
 def limits(table: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    """Yield in sentences why costs that were measured decide nothing, their heads apart."""
+    """Yield head and sentence of each limitation of the measured costs."""
     busy = table[table["busy_milliseconds"].notna()]
     if len(busy):
         yield (
-            "Latencies that decide nothing:",
-            f"{listed(list(busy['system']))}, measured on a busy machine ({_load(busy['latency_load'])}). No budget, price or "
-            "plot has them; to measure them again while nothing else runs, add --forcerun measure_latency to the command.",
+            "Latencies left out:",
+            f"{listed(list(busy['system']))}, measured on a busy machine ({_load(busy['latency_load'])}). Budgets, prices and "
+            "plots ignore them; to measure them again on an idle machine, add --forcerun measure_latency to the command.",
         )
     largest = int(table["largest_dataset"].max())
     if largest < LEAST_DOCUMENTS:
         yield (
-            "No size and no price of a million documents:",
-            f"not estimated, since the largest dataset has {counted(largest, 'document')}, fewer than {LEAST_DOCUMENTS:,}.",
+            "Extrapolated sizes and prices left out:",
+            f"the largest dataset has {counted(largest, 'document')}, fewer than {LEAST_DOCUMENTS:,}.",
         )
     indexed = table[table["index_load"] > BUSY_LOAD]
     if len(indexed):
         yield (
-            "Seconds of indexing that are left out:",
-            f"{listed(list(indexed['system']))}, indexed on a busy machine ({_load(indexed['index_load'])}). Prices need them.",
+            "Indexing times, and prices based on them, left out:",
+            f"{listed(list(indexed['system']))}, indexed on a busy machine ({_load(indexed['index_load'])}).",
         )
 
 
@@ -132,15 +132,15 @@ def _load(loads: pd.Series) -> str:
 
 
 def _affordable(table: pd.DataFrame, budgets: Mapping[str, float]) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield every budget in words, with the systems in it: without one, each, and all together."""
+    """Yield budgets in words with the systems within them: no budget, each one, and all together."""
     keys = [key for key in BUDGETS if key in budgets]
     for some in ([], *([key] for key in keys), *([keys] if len(keys) > 1 else [])):
         affordable = table
         for key in some:
             column, unit, _ = BUDGETS[key]
             affordable = affordable[affordable[column] / unit <= budgets[key]]
-        said = _budgets({key: budgets[key] for key in some})
-        yield f"within {' and '.join(said)}" if said else "without a budget", affordable
+        limits = _budgets({key: budgets[key] for key in some})
+        yield f"within {' and '.join(limits)}" if limits else "without a budget", affordable
 
 
 def _budgets(budgets: Mapping[str, float]) -> list[str]:
@@ -151,32 +151,32 @@ def _budgets(budgets: Mapping[str, float]) -> list[str]:
 def _answer(affordable: pd.DataFrame, equals: pd.DataFrame, measure: str) -> tuple[str, str]:
     """Return the cheapest of the systems that are not significantly worse; without one, the best of those in the budget."""
     if affordable.empty:
-        return "Nothing,", "no system is in the budget, as far as costs are known"
+        return "None,", "no system with known cost is within the budget"
     among = affordable[affordable["system"].isin(equals["system"])]
     taken = cheapest(among) if len(among) else affordable.iloc[0]
     if taken is None:
-        return f"{among['system'].iloc[0]},", "the costs of those that are not significantly worse than the best are not known"
-    reason = "the best there, but significantly worse"
+        return f"{among['system'].iloc[0]},", "unknown costs of the systems that are not significantly worse than the best"
+    reason = "the best within the budget, but significantly worse than the best overall"
     if len(among):
         cost = known_costs(among)[0]
         known = "whose cost is known and which" if among[cost].isna().any() else "that"
         reason = f"{REASONS[cost]} {known} is not significantly worse than the best"
-    # A loss that is not known, as of a single query, is not excluded either.
+    # An unknown loss, as of a single query, is not excluded either.
     is_undecided = len(among) > 0 and pd.notna(taken["difference"]) and not taken["difference_low"] >= -UNDECIDED
     loss = f" of {-taken['difference_low']:.4f}" if pd.notna(taken["difference_low"]) else ""
-    few = f", but with too few queries to exclude a loss{loss}, so add queries or datasets" if is_undecided else ""
+    few = f", but with too few queries to exclude a loss{loss}; add queries or datasets" if is_undecided else ""
     head = f"{'Undecided, perhaps' if is_undecided else 'Take'} {taken['system']}"
     return head, f"{reason}{few}. {measure} {taken[measure]:.4f}{_lost(taken)}. Cost: {_costs(taken)}"
 
 
 def _costs(row: Any) -> str:
     """Return the known costs of a system in words."""
-    said = {
-        "price": f"{row['price']:,.2f} for a million documents in the first month",
-        "milliseconds": f"{short(row['milliseconds'])} ms a query",
-        "bytes_per_million": f"{short(row['bytes_per_million'] / giga)} GB for a million documents",
+    costs = {
+        "price": f"{row['price']:,.2f} per million documents in the first month",
+        "milliseconds": f"{short(row['milliseconds'])} ms per query",
+        "bytes_per_million": f"{short(row['bytes_per_million'] / giga)} GB per million documents",
     }
-    return ", ".join(text for key, text in said.items() if pd.notna(row[key])) or "unknown"
+    return ", ".join(text for key, text in costs.items() if pd.notna(row[key])) or "unknown"
 
 
 def _lost(row: Any) -> str:
@@ -186,7 +186,7 @@ def _lost(row: Any) -> str:
     interval = (
         "" if pd.isna(row["difference_low"]) else f" ({_signed(row['difference_low'])} to {_signed(row['difference_high'])})"
     )
-    return f", {_signed(row['difference'])}{interval} beside the best"
+    return f", {_signed(row['difference'])}{interval} against the best"
 
 
 def _signed(value: float) -> str:
@@ -194,7 +194,7 @@ def _signed(value: float) -> str:
 
 
 def systems_tables(table: pd.DataFrame, measure: str) -> tuple[Table, Table]:
-    """Return quality with significance, and cost, of every system, the best first."""
+    """Return the tables of quality with significance, and of cost, the best system first."""
     priced = table["price"].notna().any() or table["query_price"].notna().any()
     shown = table.assign(
         **{measure: pd.Series([Cell(f"{mean:.4f}", mean, best=not i) for i, mean in enumerate(table[measure])], table.index)},
@@ -216,7 +216,7 @@ def _times(median: float, busy: float) -> Cell:
 
 
 def _intervals(lows: pd.Series, highs: pd.Series, form: str = "+.4f") -> pd.Series:
-    """Return the cells of intervals, by which a column sorts from its lower bound; empty where one is not known."""
+    """Return the cells of intervals, sorted by the lower bound; empty where it is unknown."""
     bounds = [(number(low, form), number(high, form)) for low, high in zip(lows, highs, strict=True)]
     cells = [replace(low, text=f"{low.text} to {high.text}") if low.text else low for low, high in bounds]
     return pd.Series(cells, lows.index)

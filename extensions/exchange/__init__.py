@@ -52,21 +52,21 @@ EXTENSION = Extension(
     folder=Path(__file__).parent,
     patterns=patterns_in(layout),
     files={
-        layout.OPEN_RUN: "a run in TREC form with an ir_metadata header",
-        layout.PREDICTIONS: "its first documents as MTEB writes predictions",
-        layout.MTEB_RESULT: "a result as MTEB writes it",
-        layout.CRATE: "the results as a Workflow Run RO-Crate",
+        layout.OPEN_RUN: "run in TREC format with an ir_metadata header",
+        layout.PREDICTIONS: "top documents as predictions of MTEB",
+        layout.MTEB_RESULT: "result in MTEB's format",
+        layout.CRATE: "results as a Workflow Run RO-Crate",
     },
     commands={
         "compare": Command(
             f"{COMMANDS}.compare",
-            "these results beside those in another folder",
+            "comparison with another results folder",
             options=CompareOptions,
             moved={"compare_with": ("other", "")},
         ),
         "leaderboard": Command(
             f"{COMMANDS}.leaderboard",
-            "a leaderboard of many folders, each audited",
+            "leaderboard of several folders, each audited",
             options=LeaderboardOptions,
             moved={"folders": ("folders", "")},
         ),

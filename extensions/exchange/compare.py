@@ -85,30 +85,30 @@ def compare(*, folder: str, other: str | None) -> str:
         raise DataError(f"{problem}; audit both: snakemake --cores 1 audit") from error
     report["disagreements"] = disagreements(report)
     write_json(sides[0] / COMPARISON_RECORD, report)
-    write_page("comparison.html.j2", sides[0] / COMPARISON, report | {"title": "Comparison of two folders of results"})
+    write_page("comparison.html.j2", sides[0] / COMPARISON, report | {"title": "Comparison of two results folders"})
     if report["disagreements"]:
         raise VerdictError(for_terminal(report))
     return for_terminal(report)
 
 
 def disagreements(report: Mapping[str, Any]) -> list[str]:
-    """Name the reasons for which two folders do not hold the same results, from the content of ``comparison.json``.
+    """Return the disagreements of two folders of results, from the content of ``comparison.json``.
 
-    Each number that is not to be relied on, system on a dataset that one folder lacks, and mean that differs by more than
-    :data:`UNSEEN` gives a sentence. Other code, configuration and rankings are no reason.
+    Disagreements are unreliable numbers, pairs of system and dataset that one folder lacks, and means that differ by more than
+    :data:`UNSEEN`; differences of code, configuration and rankings are none.
     """
-    said = [f"do not rely on {doubt['folder']}/{doubt['file']}: {doubt['found']}" for doubt in report["doubts"]]
+    sentences = [f"unreliable: {doubt['folder']}/{doubt['file']}: {doubt['found']}" for doubt in report["doubts"]]
     for folder, pairs in zip(report["folders"], report["only in one"], strict=True):
-        said += [f"only {folder} has {system} on {dataset}" for system, dataset in pairs]
+        sentences += [f"only {folder} has {system} on {dataset}" for system, dataset in pairs]
     for score in report["scores"]:
         if not score["measures"]:
-            said.append(f"{score['system']} on {score['dataset']}: no measure in common")
-        said += [
+            sentences.append(f"{score['system']} on {score['dataset']}: no measure in common")
+        sentences += [
             f"{score['system']} on {score['dataset']}: {measure} differs by {values['difference']:+.6f}"
             for measure, values in score["measures"].items()
             if not abs(values["difference"]) <= UNSEEN
         ]
-    return said
+    return sentences
 
 
 def _refuse_odd(folder: Path) -> None:
@@ -121,7 +121,7 @@ def _refuse_odd(folder: Path) -> None:
 
 
 def _doubts(sides: list[Path], scored: list[tuple[str, str]], runs: list[tuple[str, str]]) -> list[dict[str, str]]:
-    """Return the numbers of either folder that do not follow from its files."""
+    """Return the numbers of either folder that recomputing from its files does not confirm."""
     doubts = []
     for side in sides:
         metrics = [layout.METRICS(system=system, dataset=dataset) for system, dataset in scored]
@@ -131,7 +131,7 @@ def _doubts(sides: list[Path], scored: list[tuple[str, str]], runs: list[tuple[s
             means, values = part(record, "measures", kind=dict), side / layout.PER_QUERY(system=system, dataset=dataset)
             named = [*part(record, "inputs", kind=dict), *part(record, "outputs", kind=dict)]
             missing = [name for name in named if not (patterns.is_safe(name) and (side / name).is_file())]
-            about[path] += [f"its numbers are those of {name}, which is missing" for name in missing]
+            about[path] += [f"computed from {name}, which is missing" for name in missing]
             names = [name for name in names_of_columns(values) if name != "query_id"] if values.is_file() else []
             about[path] += doubts_about_means(means, per_query(values, names))
         for system, dataset in runs:
@@ -171,7 +171,7 @@ def _manifest(folder: Path) -> Any:
     try:
         return read_record(folder / layout.MANIFEST)
     except (OSError, ValueError) as error:
-        todo = "expected a folder of results with a summary, as -- summary makes it"
+        todo = "expected a results folder with a summary, which -- summary writes"
         raise DataError(f"{folder}/{layout.MANIFEST} cannot be read ({error}); {todo}") from error
 
 
@@ -205,7 +205,7 @@ def _data_differences(sides: list[Path]) -> list[dict[str, Any]]:
 
 
 def for_terminal(report: Mapping[str, Any]) -> str:
-    """Summarise the differences in ``comparison.json`` in a few lines."""
+    """Return a short summary of ``comparison.json``."""
     lines = [f"{report['folders'][0]} compared with {report['folders'][1]}"]
     lines += [f"  {name}: {len(each)} differences" for name, each in report["differences"].items()]
     rankings = {(each["system"], each["dataset"]): each for each in report["rankings"]}
@@ -231,7 +231,7 @@ def for_terminal(report: Mapping[str, Any]) -> str:
                 verdict = "reproduced" if row["reproduced"] else "not shown to be reproduced"
                 shown_words.append(f"{verdict} within {row['margin']:g} (90 % interval {row['low']:+.4f} to {row['high']:+.4f})")
             lines.append(f"  {row['system']} on {row['dataset']}, {MAIN_MEASURE}: {', '.join(shown_words)}")
-    said = report["disagreements"]
-    lines.append("The results do not agree, for these reasons:" if said else "The results agree to four decimals.")
-    lines += [f"  {each}" for each in said[:SHOWN]] + [f"  and {len(said) - SHOWN} others"] * (len(said) > SHOWN)
+    reasons = report["disagreements"]
+    lines.append("The results disagree:" if reasons else "The results agree to four decimals.")
+    lines += [f"  {each}" for each in reasons[:SHOWN]] + [f"  and {len(reasons) - SHOWN} others"] * (len(reasons) > SHOWN)
     return "\n".join([*lines, f"Everything: {report['folders'][0]}/{COMPARISON}"])

@@ -46,10 +46,10 @@ def crate_of(chain: Chain, pages: Sequence[str]) -> str:
 def check_pages(chain: Chain, pages: Sequence[str]) -> None:
     """Raise RecordError for a page, a key of :data:`PAGES`, that was made from other results or lacks a file."""
     for record in pages:
-        said = chain.read_whole(record)
-        if part(said, "inputs", layout.MANIFEST) != file_digest(chain.file(layout.MANIFEST)):
+        record_json = chain.read_whole(record)
+        if part(record_json, "inputs", layout.MANIFEST) != file_digest(chain.file(layout.MANIFEST)):
             raise RecordError(f"is of {PAGES[record][0]}, which was made from other results", record)
-        if missing := sorted(part(said, "outputs", kind=dict).keys() - chain.listing.files):
+        if missing := sorted(part(record_json, "outputs", kind=dict).keys() - chain.listing.files):
             raise RecordError(f"names {missing[0]}, which is not there", record)
 
 
@@ -101,8 +101,8 @@ class _Describer:
         return [entity for path, entity in self.files.items() if path.startswith(start)]
 
     def _thing(self, identifier: str, kind: str | list[str], **properties: Any) -> Entity:
-        stated = {"@type": kind, **{key: value for key, value in properties.items() if value is not None}}
-        return self.crate.add(ContextEntity(self.crate, identifier, properties=stated))
+        known = {"@type": kind, **{key: value for key, value in properties.items() if value is not None}}
+        return self.crate.add(ContextEntity(self.crate, identifier, properties=known))
 
     def _values(self, about: str, values: Mapping[str, Any]) -> list[Entity]:
         """Add named values of a thing; what is not text or a number as JSON."""
@@ -118,10 +118,8 @@ class _Describer:
         root["datePublished"] = part(self.manifest, "written")
         root["author"] = self.agent
         self.crate.add(ContextEntity(self.crate, MIT, properties={"@type": "CreativeWork", "name": "MIT License", "url": MIT}))
-        licences = "; ".join(
-            f"{corpus['name']}: {corpus.get('licence') or 'not stated'}" for corpus in self.chain.corpora.values()
-        )
-        words = f"Those of the datasets ({licences}) and models apply to what was made from them"
+        licences = "; ".join(f"{corpus['name']}: {corpus.get('licence') or 'unknown'}" for corpus in self.chain.corpora.values())
+        words = f"The licences of datasets ({licences}) and models apply to everything derived from them"
         words += f", the MIT licence to {CRATE_CODE}/"
         root["license"] = self._thing("#licences", "CreativeWork", name="Licences of data, models and code", description=words)
         root["conformsTo"] = [
@@ -170,7 +168,7 @@ class _Describer:
             kind = {".md": "text/markdown", ".json": "application/json"}.get(path.suffix, "text/plain")
             self._described(name, kind, file_digest(path))
         readme = self.crate.add(File(self.crate, dest_path=str(CRATE_README), properties={"encodingFormat": "text/markdown"}))
-        readme["name"], readme["about"] = "How to make these results again", self.crate.root_dataset
+        readme["name"], readme["about"] = "How to reproduce these results", self.crate.root_dataset
         self.crate.metadata["conformsTo"] = [{"@id": f"{self.crate.metadata.profile}"}, {"@id": PROFILES[-1][1]}]
 
     def _sources(self) -> list[Entity]:

@@ -61,7 +61,7 @@ class Verified:
     level: str = ""  # the same in words: what was compared, and what was not
     not_compared: list[str] = field(default_factory=list)  # kinds of facts that were not compared
     # who signed the manifest, or how its digest was checked
-    identity: str = "unknown: neither a published digest nor a signature was given"
+    identity: str = "unknown: neither published digest nor signature given"
     problems: list[str] = field(default_factory=list)  # findings, and why the folder or a result is left out
     side: Side | None = None  # its results; None if it is refused
     sound: list[tuple[str, str, list[str]]] = field(default_factory=list)  # system, dataset and corpora of those to show
@@ -118,7 +118,7 @@ def collect_folders(
         "notes": notes(summary, marked=False, baseline=""),
     }
     write_page("leaderboard.html.j2", page, values, scripts=["tables.js"])
-    return f"{words}\nThe leaderboard: {page}"
+    return f"{words}\nLeaderboard: {page}"
 
 
 def _verify(folder: ResultsFolder, experiment: Experiment, sample: int, seed: int, call: Call) -> Verified:

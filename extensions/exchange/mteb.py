@@ -81,8 +81,8 @@ def write_model_index(
         )
     results = [json.loads(Path(path).read_bytes()) for path in result_paths]
     entries = [_entry(result, datasets[result["task_name"]]) for result in results]
-    notes = ["Measured by beirflow on the files of BEIR, not on the copies that the hub has of them."]
-    notes += [f"Left out, since MTEB has no such task: {', '.join(left_out)}."] if left_out else []
+    notes = ["Measured by beirflow on the files of BEIR, not on their copies on the hub."]
+    notes += [f"Left out, not a task of MTEB: {', '.join(left_out)}."] if left_out else []
     block = yaml.safe_dump({"model-index": [{"name": system, "results": entries}]}, sort_keys=False)
     write_text(index_path, "".join(f"# {line}\n" for line in notes) + block)
     by_task = {result["task_name"]: result for result in results}
@@ -95,7 +95,7 @@ def _eval_results(result: Mapping[str, Any], dataset: str) -> list[dict[str, Any
     """Return the entries of one task for the folder ``.eval_results`` of a model's repository."""
     ((split, (scores,)),) = result["scores"].items()
     name, value = result["task_name"], round(100 * scores["main_score"], 5)
-    notes = "Measured by beirflow on the files of BEIR, not on the copies that the hub has of them"
+    notes = "Measured by beirflow on the files of BEIR, not on their copies on the hub"
     ids = (f"{name}_{scores['hf_subset']}_{split}", name)
     return [{"dataset": {"id": dataset, "task_id": each}, "value": value, "notes": notes} for each in ids]
 

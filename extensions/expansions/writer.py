@@ -56,15 +56,15 @@ class QueryWriter(TextReader):
 
     def _check_generation(self) -> None:
         """Read the tokens that begin and end a text, and refuse what the model's folder asks for besides."""
-        asked = self.model.generation_config
+        generation = self.model.generation_config
         for name, usual in UNUSUAL.items():
-            value = getattr(asked, name, None)
+            value = getattr(generation, name, None)
             if value not in usual:
                 raise ModelError(
                     f"{self.settings.name}: the model asks for {name} {value!r} when it writes, which is not done here"
                 )
-        ends = asked.eos_token_id
-        self._first, self._ends = asked.decoder_start_token_id, [ends] if isinstance(ends, int) else list(ends or [])
+        ends = generation.eos_token_id
+        self._first, self._ends = generation.decoder_start_token_id, [ends] if isinstance(ends, int) else list(ends or [])
         if self._first is None or not self._ends:
             raise ModelError(f"{self.settings.name}: the model does not say which tokens begin and end a text; save it with them")
 

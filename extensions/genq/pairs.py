@@ -31,8 +31,8 @@ class Pairs:
         # A hash of each pair, not a draw in turn: another chunking of the corpus keeps the order.
         keys = np.empty(len(self.queries), np.uint64)
         for pair, (document, query) in enumerate(zip(self.documents.tolist(), self.queries, strict=True)):
-            said = f"{seed}\0{epoch}\0{self.doc_ids[document]}\0{query}".encode()
-            keys[pair] = int.from_bytes(hashlib.blake2b(said, digest_size=8).digest(), "little")
+            content = f"{seed}\0{epoch}\0{self.doc_ids[document]}\0{query}".encode()
+            keys[pair] = int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
         return np.argsort(keys, kind="stable")
 
     def batches(self, size: int, seed: int, epoch: int) -> list[np.ndarray]:

@@ -1,4 +1,4 @@
-"""Agreement of a judge that is a model with the people who judged a dataset.
+"""Agreement of a model as judge with the human judgements of a dataset.
 
 Cohen's kappa (Cohen 1960, doi:10.1177/001316446002000104) is that of the grades without weights, and of relevance, a grade
 above 0. Kendall's tau-b compares the orders of the systems, by the mean of one measure, under two sets of judgements: the
@@ -23,10 +23,10 @@ from beirflow.evaluation.paired_tests import LEVEL, ROUNDING
 from beirflow.evaluation.sample_agreement import FEWEST_SYSTEMS
 
 UNDER = {
-    "people_on_sample": "People, on the sample",
-    "judge_on_sample": "Judge, on the sample",
-    "dataset": "The dataset",
-    "dataset_and_judge": "The dataset and the judge",
+    "people_on_sample": "Human grades, sample",
+    "judge_on_sample": "Judge, sample",
+    "dataset": "Judgements of the dataset",
+    "dataset_and_judge": "Judgements of the dataset and the judge",
 }
 """Sets of judgements, by their names in the record, with their names on the page."""
 
@@ -45,13 +45,13 @@ class Orders:
     """Agreement of two orders of the systems."""
 
     tau: float | None  # Kendall's tau-b; None for fewer than three systems, or if all tie
-    random: float | None = None  # mean tau of judges who give the same grades to the same pairs at random
+    random: float | None = None  # mean tau of random judges, who permute the grades over the same pairs
     highest: float | None = None  # their highest tau
     p: float | None = None  # share of these, the judge among them, whose tau is at least that of the judge
 
     @property
     def above_chance(self) -> bool:
-        """Whether tau says anything of the judge."""
+        """Whether tau is evidence for the judge."""
         return self.p is not None and self.p < LEVEL
 
 

@@ -144,9 +144,9 @@ def _answers(
     left = [each for each in questions if (each.query_id, each.doc_id) not in answered]
     with ThreadPoolExecutor(max_workers=at_once) as threads, Progress("judge", len(left), "pairs") as progress:
         for start in range(0, len(left), at_once):
-            asked = [(each, threads.submit(_ask, each, server, grades)) for each in left[start : start + at_once]]
+            requests = [(each, threads.submit(_ask, each, server, grades)) for each in left[start : start + at_once]]
             failed: list[Future[dict[str, Any]]] = []
-            for each, future in asked:
+            for each, future in requests:
                 if future.exception():
                     failed.append(future)
                     continue
@@ -155,7 +155,7 @@ def _answers(
                     stream.write(json.dumps(future.result()).encode() + b"\n")
             for future in failed:
                 future.result()  # raises, after the other answers are kept
-            progress.advance(len(asked))
+            progress.advance(len(requests))
     for each in questions:
         line = answered[each.query_id, each.doc_id]
         yield line if each.people is None else {**line, "people": each.people}

@@ -1,4 +1,4 @@
-"""The page of a judge: its agreement with people, and the systems under both."""
+"""Page of a judge: its agreement with human grades, and scores of systems under both."""
 
 import json
 from collections.abc import Sequence
@@ -61,8 +61,8 @@ def write_judge_page(
 
 
 def _agreement_table(found: Agreement) -> Table:
-    undefined, rows = Cell("not defined"), []
-    kappas = {"Cohen's kappa of the grades": found.kappa, "Cohen's kappa of relevance, a grade above 0": found.relevance_kappa}
+    undefined, rows = Cell("undefined"), []
+    kappas = {"Cohen's kappa of grades": found.kappa, "Cohen's kappa of relevance (grade above 0)": found.relevance_kappa}
     for (name, value), interval in zip(kappas.items(), found.intervals, strict=True):
         span = "–".join(number(bound).text for bound in interval) if interval and value is not None else ""
         rows.append([Cell(name), undefined if value is None else number(value), Cell(span), Cell("0")])
@@ -73,20 +73,20 @@ def _agreement_table(found: Agreement) -> Table:
         label = f"Kendall's tau of the systems: {UNDER[one].lower()}; {UNDER[other].lower()}"
         rows.append([Cell(label), tau, Cell(""), Cell(chance)])
     columns = [NAME, Column("Value"), Column("95 %"), Column("By chance")]
-    return Table("agreement", "Agreement", "Judge and people", columns, rows)
+    return Table("agreement", "Agreement", "Judge and human grades", columns, rows)
 
 
 def _confusion_table(found: Agreement) -> Table:
-    columns = [words("People"), *(Column(str(grade)) for grade in found.grades)]
+    columns = [words("Human"), *(Column(str(grade)) for grade in found.grades)]
     rows = [
         [Cell(str(grade)), *(number(count, "d") for count in counts)]
         for grade, counts in zip(found.grades, found.confusion, strict=True)
     ]
     groups = [("Judge", len(found.grades))] if found.grades else []
-    return Table("confusion", "Grades", "Pairs of the sample by the grade of people and of the judge", columns, rows, groups)
+    return Table("confusion", "Grades", "Pairs of the sample by human grade and grade of the judge", columns, rows, groups)
 
 
 def _systems_table(found: Agreement, measured: str) -> Table:
     columns = [NAME, *(Column(label) for label in UNDER.values())]
     rows = [[Cell(system), *(number(scores[under]) for under in UNDER)] for system, scores in found.scores.items()]
-    return Table("systems", "Systems", f"{measured} by whose judgements it is", columns, rows)
+    return Table("systems", "Systems", f"{measured} under each set of judgements", columns, rows)

@@ -123,9 +123,9 @@ class Evidence:
         return listed([str(self.paper.datasets.get(name, {"label": name})["label"]) for name in names])
 
     def need(self, *systems: str) -> None:
-        """Raise NotEnoughError, which names them, if some systems are not here."""
+        """Raise NotEnoughError, which names them, if some systems are missing."""
         if missing := [system for system in systems if system not in self.systems]:
-            raise NotEnoughError(FEW_SYSTEMS, f"{self.labels(missing)} {is_or_are(missing)} not here.")
+            raise NotEnoughError(FEW_SYSTEMS, f"{self.labels(missing)} {is_or_are(missing)} missing.")
 
     def here(self, systems: Sequence[str]) -> list[str]:
         """Return those of some systems that are here; raise NotEnoughError if none is."""
@@ -168,7 +168,7 @@ class NotEnoughError(Exception):
 
 def no_scores(names: str, over: Sequence[str] = ()) -> NotEnoughError:
     """Return the error that scores on some datasets, named in words, are missing; ``over`` are those that are here."""
-    return NotEnoughError(FEW_DATASETS, f"Of {names} there are no scores here.", over)
+    return NotEnoughError(FEW_DATASETS, f"There are no scores on {names}.", over)
 
 
 def conclude(holds: bool | None, sentence: str, numbers: Mapping[str, float], datasets: Sequence[str]) -> Conclusion:

@@ -27,7 +27,7 @@ FASTER = 20  # times that dense systems are at least faster than the re-ranker; 
 SMALL = 3
 """Gigabytes; section 5.1: "< 3GB". Its table has 3, rounded."""
 
-NO_PAIR = "No two systems here compare the same vectors by the cosine and by the dot product."
+NO_PAIR = "No two systems compare the same vectors by cosine and by dot product."
 
 
 def low_overlap(evidence: Evidence, _systems: Names, _datasets: Names) -> Conclusion:

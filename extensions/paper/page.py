@@ -35,7 +35,7 @@ Record = Mapping[Any, Any]  # a row of a CSV
 def write_paper(
     *, folder: str, other_paths: Sequence[str], manifest_path: str, page_path: str, record_path: str, job: Job
 ) -> None:
-    """Write the page, and a record of it and of all that it shows; ``other_paths`` are further files for the record."""
+    """Write the page and a record of it, its tables and figures, and ``other_paths``."""
     paper = load_paper()
     tables = {name: read_named_csv(_file(folder, TABLE(table=name))) for name in TABLES}
     ours = [name.removeprefix(HERE) for name in tables["table-2"].columns if name.startswith(HERE)]
@@ -91,7 +91,7 @@ def efficiency_table(table: pd.DataFrame) -> tuple[Table, list[str]]:
 
 
 def scores_table(name: str, measure: str, table: pd.DataFrame) -> tuple[Table, list[str]]:
-    """Arrange table 2 for the page: printed values, then ours, the best of each row marked among either.
+    """Arrange table 2 for the page: printed, then measured values, the best of each in bold.
 
     The notes name the datasets of every average.
     """
@@ -111,7 +111,7 @@ def scores_table(name: str, measure: str, table: pd.DataFrame) -> tuple[Table, l
     for prefix, names in systems.items():
         classes = ["number upright group", *["number upright"] * len(names)]
         columns += [Column(column.removeprefix(prefix), classes=kind) for column, kind in zip(names, classes, strict=False)]
-    groups = [(label, len(systems[prefix])) for label, prefix in (("Printed", PRINTED), ("Here", HERE)) if systems[prefix]]
+    groups = [(label, len(systems[prefix])) for label, prefix in (("Printed", PRINTED), ("Measured", HERE)) if systems[prefix]]
     caption = f"{measure} of every system on every dataset"
     return Table(name, f"{measure} (table 2)", caption, columns, rows, groups, close=True), notes.lines()
 
@@ -122,16 +122,16 @@ def _file(folder: str, path: str) -> str:
 
 
 def _missing(paper: Paper, ours: Sequence[str], table: pd.DataFrame) -> list[str]:
-    """Return sentences on the systems and datasets of the paper that are not here."""
+    """Return sentences on the systems and datasets of the paper without results."""
     systems = [paper.label(name) for name in paper.systems if name not in paper.standing(ours)]
     ours_of = table.set_index("dataset").filter(regex=f"^{HERE}").notna().any(axis=1)
     absent = {name: str(entry["label"]) for name, entry in paper.datasets.items() if not ours_of.get(name)}
     datasets = [label for name, label in absent.items() if name not in paper.not_public]
     private = [label for name, label in absent.items() if name in paper.not_public]
     kinds = {
-        "Systems of the paper that are not here": systems,
-        "Datasets of the paper that are not here": datasets,
-        "Not public, and not here": private,
+        "Systems of the paper without results": systems,
+        "Datasets of the paper without results": datasets,
+        "Datasets that are not public, without results": private,
     }
     return [f"{kind}: {', '.join(labels)}." for kind, labels in kinds.items() if labels]
 

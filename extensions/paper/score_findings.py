@@ -48,7 +48,7 @@ def in_domain_leads(evidence: Evidence, _systems: Names, _datasets: Names) -> Co
     """Test that leads over BM25 in-domain do not persist: of most, the interval over other datasets excludes the least lead."""
     systems = [system for system, points in _leads(evidence).items() if points >= LEAST_IN_DOMAIN]
     if not systems:
-        raise NotEnoughError(FEW_SYSTEMS, "No system that is here leads BM25 by 7 points on MS MARCO.")
+        raise NotEnoughError(FEW_SYSTEMS, "No system leads BM25 by 7 points on MS MARCO.")
     names = evidence.scores.common(BM25, *systems)
     if len(names) < FEWEST:
         raise no_scores(f"at least {FEWEST} datasets but the training data", names)
@@ -78,7 +78,7 @@ def _leads(evidence: Evidence) -> dict[str, float]:
         raise no_scores(evidence.dataset_labels([trained]))
     others = [name for name in evidence.systems if name not in (BM25, *TRAINED_ELSEWHERE) and (name, trained) in values]
     if not others:
-        raise NotEnoughError(FEW_SYSTEMS, "No system that was trained there is here.")
+        raise NotEnoughError(FEW_SYSTEMS, "There are no scores of systems that were trained on MS MARCO.")
     return {system: 100 * (values[system, trained] - values[BM25, trained]) for system in others}
 
 
@@ -105,7 +105,7 @@ def above_bm25(holds: Callable[[int, int], bool]) -> Callable[[Evidence, Names, 
         above = {system: len(evidence.scores.above(system, BM25, names)) for system in here}
         counts = listed([f"{evidence.label(system)} on {n}" for system, n in above.items()])
         lacking = [system for system in systems if system not in here]
-        rest = f" {evidence.labels(lacking)} {is_or_are(lacking)} not here." if lacking else ""
+        rest = f" {evidence.labels(lacking)} {is_or_are(lacking)} missing." if lacking else ""
         sentence = f"Of {counted(len(names), 'dataset')}, above BM25: {counts}.{_significant_counts(evidence, here, names)}{rest}"
         numbers = {**{f"{system} above": n for system, n in above.items()}, "datasets": len(names)}
         return conclude(all(holds(n, len(names)) for n in above.values()), sentence, numbers, names)

@@ -30,7 +30,7 @@ def folder(results_once: Made, tmp_path_factory: pytest.TempPathFactory) -> Path
     audit(folder=str(passed), experiment=experiment)
     with pytest.raises(DataError, match=r"audit of .* failed"):
         audit(folder=str(failed), experiment=experiment)
-    with pytest.raises(DataError, match="The results do not agree"):
+    with pytest.raises(DataError, match="The results disagree"):
         compare(folder=str(failed), other=str(passed))
     return folder
 
@@ -55,7 +55,7 @@ def test_what_failed_stands_first_in_words(browser: Chromium, folder: Path) -> N
     browser.open(folder / "failed/audit.html")
     assert browser.evaluate("document.querySelector('h1').textContent") == "The audit failed"
     assert browser.evaluate("document.querySelector('.checks .status').textContent") == "Failed"
-    assert browser.evaluate("document.querySelector('main h2').textContent") == "What failed"
+    assert browser.evaluate("document.querySelector('main h2').textContent") == "Failed checks"
     browser.open(folder / "passed/audit.html")
     assert browser.evaluate("document.querySelector('h1').textContent") == "The audit passed"
     assert browser.evaluate("document.querySelectorAll('.failed').length") == 0

@@ -77,7 +77,7 @@ async function showPair() {
   const wins = queries.filter((query) => query.a > query.b).length, losses = queries.filter((query) => query.b > query.a).length;
   const both = queries.filter((query) => query.a === 0 && query.b === 0).length;
   const outcome = `On ${of.name}, ${a} is ahead on ${count(wins)} of ${count(queries.length)} queries and ${b} on ${count(losses)}; ` +
-    `on ${count(queries.length - wins - losses)} they are equal, on ${count(both)} of these both 0.`;
+    `tied on ${count(queries.length - wins - losses)} (${both ? count(both) : "none"} with both 0).`;
   find("outcome").textContent = outcome;
   find("scatter").replaceChildren(drawScatter(queries, a, b, parts[0].measure, outcome));
   const shown = queries.filter((query) => query.shown).length;

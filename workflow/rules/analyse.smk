@@ -41,7 +41,7 @@ rule compare_systems:
         rows=experiment.chosen_rows,
         averages=reading.averages(experiment),
     message:
-        "compare every two systems"
+        "test differences between all pairs of systems"
     shell:
         RUN_JOB
 
@@ -141,7 +141,7 @@ rule inspect_dataset:
             experiment.analyzers(wildcards.dataset)
         ),
     message:
-        "choose queries of {wildcards.dataset} for inspection, and count words"
+        "select queries of {wildcards.dataset} for inspection, and count words"
     shell:
         RUN_JOB
 
@@ -179,6 +179,6 @@ rule match_hits:
         ),
         precision=config["precision"],
     message:
-        "find what the hits of {wildcards.system} on {wildcards.dataset} match"
+        "explain term matches of the top hits of {wildcards.system} on {wildcards.dataset}"
     shell:
         RUN_JOB

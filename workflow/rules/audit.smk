@@ -95,6 +95,6 @@ rule explain_result:
         ),
         settings=of_system(experiment.described),
     message:
-        "explain {wildcards.system} on {wildcards.dataset} beside the published scores"
+        "explain {wildcards.system} on {wildcards.dataset} against the published scores"
     shell:
         RUN_JOB

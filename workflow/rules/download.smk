@@ -68,6 +68,6 @@ rule fetch_model:
             *map(file_state, experiment.model_files(wildcards.system))
         ],
     message:
-        "find the model of {wildcards.system}"
+        "resolve the model files of {wildcards.system}"
     shell:
         RUN_JOB

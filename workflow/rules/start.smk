@@ -8,7 +8,7 @@ from beirflow.audit.folders import check_audit_folders
 from beirflow.config.config_files import NO_CORE
 from beirflow.config.checks import check_installed, check_planned, check_rule_names
 from beirflow.config.hours import job_work
-from beirflow.report.overview import meant, next_step, table_again
+from beirflow.report.overview import closest_target, existing_summary, next_step
 from beirflow.core.disks import check_dates
 from beirflow.core.progress import logged_share
 from beirflow.run.interrupts import (
@@ -57,7 +57,7 @@ def nothing_to_do():
         check_kept_runs()
     except BeirflowError as error:
         sys.exit(str(error))  # Snakemake would add lines of its own files
-    return table_again(logs.parent / layout.SUMMARY, this_run.command)
+    return existing_summary(logs.parent / layout.SUMMARY, this_run.command)
 
 
 if this_run.is_main:
@@ -77,7 +77,7 @@ if this_run.is_main:
             snakemake_logger_plugin_beirflow.Workflow(
                 command=typed_command(sys.argv),
                 nothing=nothing_to_do,
-                meant=lambda target: meant(
+                meant=lambda target: closest_target(
                     target, logs.parent, experiment, this_run.rules
                 ),
                 living=lambda: living_run(logs),

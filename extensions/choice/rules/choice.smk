@@ -36,7 +36,7 @@ rule write_choice:
         prices=config["prices"],
         choice=config["choice"],
     message:
-        "put quality beside cost"
+        "write the quality/cost page"
     shell:
         RUN_JOB
 

@@ -146,11 +146,11 @@ def test_a_latency_of_a_busy_machine_is_shown_and_decides_nothing(tmp_path: Path
     assert not table["busy_milliseconds"].drop("small").notna().any()
     page = page_of(files, tmp_path, milliseconds=50.0)
     assert "40.0 (busy)" in page
-    assert "Latencies that decide nothing:</b> small, measured on a busy machine (load average up to 15.1 per core)." in page
+    assert "Latencies left out:</b> small, measured on a busy machine (load average up to 15.1 per core)." in page
     assert "add --forcerun measure_latency to the command" in page
     quiet = page_of(made(tmp_path / "quiet"), tmp_path / "quiet", milliseconds=50.0)
-    assert "decide nothing:</b>" not in quiet
-    assert "not estimated" not in quiet
+    assert "left out:</b>" not in quiet
+    assert "the largest dataset has" not in quiet
 
 
 @pytest.mark.parametrize(("documents", "estimated"), [(60, False), (999, False), (1000, True)])
@@ -162,12 +162,12 @@ def test_a_million_documents_are_not_estimated_from_a_few(tmp_path: Path, docume
     of_million = row[["bytes_per_million", "index_seconds_per_million", "price", "month_price", "index_price"]]
     assert of_million.notna().tolist() == [estimated] * 5
     assert (row["index_bytes"], row["load_seconds"], row["largest_dataset"]) == (4e6, 6.0, documents)
-    reason = f"not estimated, since the largest dataset has {documents} documents, fewer than 1,000."
+    reason = f"the largest dataset has {documents} documents, fewer than 1,000."
     page = page_of(files, tmp_path)
     assert (reason in page) != estimated
-    # The time of a query decides then, and no number for a million documents is in the answer.
+    # The time of a query decides then, and no number per million documents is in the answer.
     assert ("the fastest" in page.split("Quality and cost")[0]) != estimated
-    assert ("for a million documents" in page.split("Quality and cost")[0]) == estimated
+    assert ("per million documents" in page.split("Quality and cost")[0]) == estimated
 
 
 def test_a_million_documents_are_estimated_from_the_large_datasets_alone(tmp_path: Path) -> None:
@@ -232,14 +232,17 @@ CHOICES = pd.DataFrame(
     ("budgets", "taken"),
     [
         ({}, {"near": "without a budget"}),
-        ({"milliseconds": 100}, {"near": "without a budget, or within 100 ms a query"}),
-        ({"milliseconds": 100, "gigabytes": 25}, {"near": "with or without the budgets of 100 ms a query and 25 GB of index: "}),
-        ({"milliseconds": 50}, {"near": "without a budget", "dear": "within 50 ms a query"}),
+        ({"milliseconds": 100}, {"near": "without a budget, or within 100 ms per query"}),
+        (
+            {"milliseconds": 100, "gigabytes": 25},
+            {"near": "with or without the budgets of 100 ms per query and 25 GB of index: "},
+        ),
+        ({"milliseconds": 50}, {"near": "without a budget", "dear": "within 50 ms per query"}),
         (
             {"milliseconds": 50, "gigabytes": 25},
-            {"near": "within 25 GB", "dear": "within 50 ms a query: ", "poor": "within 50 ms a query and 25 GB of index: "},
+            {"near": "within 25 GB", "dear": "within 50 ms per query: ", "poor": "within 50 ms per query and 25 GB of index: "},
         ),
-        ({"gigabytes": 0.1}, {"near": "without a budget", "Nothing": "within 0.1 GB of index: no system is in the budget"}),
+        ({"gigabytes": 0.1}, {"near": "without a budget", "None": "within 0.1 GB of index: no system with known cost"}),
     ],
 )
 def test_by_each_budget_the_cheapest_that_is_not_significantly_worse_is_named(
@@ -259,8 +262,9 @@ def test_what_is_taken_though_it_is_significantly_worse_says_so_with_its_loss() 
     *_, (head, text) = answers(CHOICES, "NDCG@10", {"milliseconds": 2})
     assert head == "Take poor"
     assert text == (
-        "within 2 ms a query: the best there, but significantly worse. NDCG@10 0.3000, −0.2000 (−0.2100 to −0.1900) beside the "
-        "best. Cost: 1.00 for a million documents in the first month, 1 ms a query, 1 GB for a million documents."
+        "within 2 ms per query: the best within the budget, but significantly worse than the best overall. NDCG@10 0.3000, "
+        "−0.2000 (−0.2100 to −0.1900) against the best. Cost: 1.00 per million documents in the first month, 1 ms per query, "
+        "1 GB per million documents."
     )
 
 
@@ -268,10 +272,10 @@ def test_a_cheap_system_that_may_lose_much_is_no_choice() -> None:
     few = CHOICES.assign(difference_low=CHOICES["difference_low"] - 0.1)
     _, (head, text) = answers(few, "NDCG@10", {})
     assert head == "Undecided, perhaps near"
-    assert "too few queries to exclude a loss of 0.1200, so add queries or datasets" in text
+    assert "too few queries to exclude a loss of 0.1200; add queries or datasets" in text
     _, (head, text) = answers(CHOICES.assign(difference_low=np.nan), "NDCG@10", {})  # as of a single query
     assert head == "Undecided, perhaps near"
-    assert "too few queries to exclude a loss, so add" in text
+    assert "too few queries to exclude a loss; add" in text
 
 
 def test_without_prices_bytes_decide_and_without_any_cost_nothing_does() -> None:
@@ -287,7 +291,7 @@ def test_without_prices_bytes_decide_and_without_any_cost_nothing_does() -> None
     [(head, text)] = list(answers(fastest.assign(milliseconds=[900, 90, np.nan, 1, 0.5]), "NDCG@10", {}))[1:]
     assert (head, text.split(" is not")[0]) == ("Take near", "without a budget: the fastest whose cost is known and which")
     unknown = unpriced.assign(bytes_per_million=np.nan, milliseconds=np.nan)
-    assert "are not known" in list(answers(unknown, "NDCG@10", {}))[-1][1]
+    assert "unknown costs" in list(answers(unknown, "NDCG@10", {}))[-1][1]
 
 
 def test_names_in_a_plot_cover_neither_points_nor_each_other() -> None:

@@ -23,17 +23,17 @@ def costs_of(**columns: list[float]) -> pd.DataFrame:
 def test_energy_is_in_kilowatt_hours_and_what_is_not_known_says_so() -> None:
     costs = costs_of(gpu_joules=[0.0, 0.0])
     assert energy_shown(costs)[0] is None
-    assert energy_shown(costs)[1].startswith("Energy and emissions are not known: ")
+    assert energy_shown(costs)[1].startswith("Energy and emissions are unknown: ")
     costs = costs_of(processor_joules=[7.2e6, float("nan")], gpu_joules=[0.0, 0.0], processor_share=[0.5, float("nan")])
     table = energy_shown(costs)[0]
     assert [column.label for column in table.columns] == ["Dataset", "System", "Processors, kWh", "Share"]
-    assert seen(table) == [["d", "a", "2.0000", "0.50"], ["d", "b", "not known", "not known"]]
+    assert seen(table) == [["d", "a", "2.0000", "0.50"], ["d", "b", "unknown", "unknown"]]
     assert table.rows[1][-2].value is None
-    assert "Emissions are not known without carbon_intensity." in energy_shown(costs)[1]
+    assert "Emissions are unknown without carbon_intensity." in energy_shown(costs)[1]
     counted = {"processor_joules": [3.6e6, 3.6e6], "gpu_joules": [3.6e6, 0.0], "co2_grams": [700.0, 350.0]}
     costs = costs_of(**counted, carbon_intensity=[350.0] * 2)
     table = energy_shown(costs)[0]
     assert table
-    shown = [["1.0000", "1.0000", "not known", "700.0"], ["1.0000", "0.0000", "not known", "350.0"]]
+    shown = [["1.0000", "1.0000", "unknown", "700.0"], ["1.0000", "0.0000", "unknown", "350.0"]]
     assert [row[2:] for row in seen(table)] == shown
-    assert "Emissions are those of 350 g of CO₂ a kWh." in energy_shown(costs)[1]
+    assert "Emissions assume 350 g of CO₂ per kWh." in energy_shown(costs)[1]

@@ -45,7 +45,7 @@ rule write_predictions:
             "beirflow.extensions.exchange.predictions:write_predictions",
         ),
     message:
-        "write {wildcards.depth} documents a query of {wildcards.system} on {wildcards.dataset} as MTEB does"
+        "write {wildcards.depth} documents per query of {wildcards.system} on {wildcards.dataset} in MTEB's format"
     shell:
         RUN_JOB
 
@@ -84,7 +84,7 @@ rule compare:
         **job("compare", "beirflow.extensions.exchange.compare:compare"),
         other=experiment.options("compare").get("other"),
     message:
-        "compare the results with others"
+        "compare two results folders"
     shell:
         RUN_JOB
 

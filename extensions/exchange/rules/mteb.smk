@@ -35,7 +35,7 @@ rule export_mteb:
             dataset_of_task[wildcards.task]
         ].language,
     message:
-        "write {wildcards.task} of {wildcards.system} as MTEB does"
+        "write {wildcards.task} of {wildcards.system} in MTEB's format"
     shell:
         RUN_JOB
 
@@ -68,6 +68,6 @@ rule write_model_index:
             if name not in experiment.catalogue.mteb
         ],
     message:
-        "write the model index of {wildcards.system}"
+        "write model-index metadata of {wildcards.system}"
     shell:
         RUN_JOB

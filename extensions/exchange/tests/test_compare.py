@@ -134,7 +134,7 @@ def test_a_query_that_only_one_side_answers_agrees_in_nothing(two: tuple[Path, P
 def test_what_cannot_be_compared_says_what_to_do(two: tuple[Path, Path], tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"is named; name one: beirflow compare \S+ /other/results$"):
         compare(folder=str(two[0]), other=None)
-    with pytest.raises(DataError, match="expected a folder of results with a summary"):
+    with pytest.raises(DataError, match="expected a results folder with a summary"):
         compare(folder=str(two[0]), other=str(tmp_path / "nowhere"))
     (two[1] / "metrics/tiny/small.json").write_text("{}")
     with pytest.raises(DataError, match="audit both"):
@@ -199,7 +199,7 @@ def test_runs_that_are_none_are_named_and_not_compared(two_whole: tuple[Path, Pa
     for (system, dataset), (*_, says) in zip(pairs, NO_RUNS, strict=True):
         name = f"runs/{system}/{dataset}.parquet"
         assert [doubt for doubt in report["doubts"] if doubt["file"] == name and doubt["found"].startswith(says)], says
-        assert f"do not rely on {two_whole[1]}/{name}" in words
+        assert f"unreliable: {two_whole[1]}/{name}" in words
         assert says in page
 
 
@@ -235,7 +235,7 @@ def test_folders_without_anything_in_common_are_said_to_have_none(two: tuple[Pat
     Forger(two[1]).edit("manifest.json", inputs={})
     shutil.rmtree(two[1] / "runs")
     assert "no system on a dataset in common" in compared(two)
-    assert "no system on a dataset in common" in (two[0] / "comparison.html").read_text()
+    assert "The folders share no system on a dataset." in (two[0] / "comparison.html").read_text()
 
 
 def test_what_was_reproduced_worse_has_a_lower_effect_ratio(two_whole: tuple[Path, Path], results_once: Made) -> None:
@@ -294,7 +294,7 @@ def test_values_that_do_not_follow_from_the_run_raise_doubt(two: tuple[Path, Pat
 
 def test_a_system_that_one_folder_lacks_and_a_mean_that_differs_end_in_an_error(two: tuple[Path, Path]) -> None:
     Forger(two[1]).edit("manifest.json", lambda manifest: manifest["inputs"].pop(MORE))
-    with pytest.raises(DataError, match=r"The results do not agree, for these reasons:\n  only .*here has second on more\n"):
+    with pytest.raises(DataError, match=r"The results disagree:\n  only .*here has second on more\n"):
         compare(folder=str(two[0]), other=str(two[1]))
 
 

@@ -73,7 +73,7 @@ def test_a_model_index_has_every_task_in_percent_and_names_what_is_left_out(tmp_
     on_hub = [str(tmp_path / EVAL_RESULT(system="bm25", task="SciFact"))]  # the other has several corpora
     facts = {"system": "bm25", "datasets": tasks, "left_out": ["mine", "nq.sample-5"], "index_path": str(index)}
     write_model_index(result_paths=paths, eval_result_paths=on_hub, **facts)
-    assert "# Left out, since MTEB has no such task: mine, nq.sample-5.\n" in index.read_text()
+    assert "# Left out, not a task of MTEB: mine, nq.sample-5.\n" in index.read_text()
     name, results = model_index_to_eval_results(yaml.safe_load(index.read_text())["model-index"])
     assert name == "bm25"
     combined = ("CQADupstackRetrieval_is_a_combined_dataset", "MTEB CQADupstackRetrieval")
@@ -86,7 +86,7 @@ def test_a_model_index_has_every_task_in_percent_and_names_what_is_left_out(tmp_
         ("mteb/scifact", "SciFact_default_test", 25.0),
         ("mteb/scifact", "SciFact", 25.0),
     ]
-    assert "not on the copies" in found[0].notes
+    assert "not on their copies" in found[0].notes
     with pytest.raises(DataError, match="no configured dataset is a task of MTEB, so there is nothing to say of mine"):
         write_model_index(result_paths=[], eval_result_paths=[], **facts)
 

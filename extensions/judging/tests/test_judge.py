@@ -163,15 +163,15 @@ def test_the_page_shows_agreement_with_people_and_the_systems_under_both(made: J
     text = " ".join(re.sub(r"<[^>]+>", " ", html.unescape(page.read_text())).split())
     sample = made.lines("sample")
     people, judge = ([line[key] for line in sample] for key in ("people", "grade"))
-    assert f"Cohen's kappa of the grades {cohen_kappa_score(people, judge):.4f}" in text
+    assert f"Cohen's kappa of grades {cohen_kappa_score(people, judge):.4f}" in text
     relevant = cohen_kappa_score(np.array(people) > 0, np.array(judge) > 0)
-    assert f"a grade above 0 {relevant:.4f}".replace("-", "−") in text
+    assert f"(grade above 0) {relevant:.4f}".replace("-", "−") in text
     # The order of two systems says nothing: by chance it is the same in every second case.
-    assert "people, on the sample; judge, on the sample not defined" in text
+    assert "human grades, sample; judge, sample undefined" in text
     for words in (
-        "judge, which the server calls judge-2026, a model and no person",
-        "People, on the sample",
-        "The dataset and the judge",
+        "judge, on the server judge-2026 (a model, no human)",
+        "Human grades, sample",
+        "Judgements of the dataset and the judge",
     ):
         assert words in text
 

@@ -157,7 +157,7 @@ def test_a_lead_of_7_points_is_lost_if_the_interval_over_other_datasets_excludes
     assert (BY_NUMBER["1a"].judge(ahead).verdict, BY_NUMBER["1a"].judge(ahead).numbers["lost"]) == (UNDECIDED, 1)
     # Without a lead in domain none can be lost.
     judged = BY_NUMBER["1a"].judge(changed(PRINTED, {(system, "msmarco"): 0.25 for system in PAPER.systems}))
-    assert (judged.verdict, judged.sentence) == (FEW_SYSTEMS, "No system that is here leads BM25 by 7 points on MS MARCO.")
+    assert (judged.verdict, judged.sentence) == (FEW_SYSTEMS, "No system leads BM25 by 7 points on MS MARCO.")
 
 
 def test_a_count_is_over_what_the_systems_share() -> None:
@@ -165,8 +165,8 @@ def test_a_count_is_over_what_the_systems_share() -> None:
     assert BY_NUMBER["2a"].judge(part).datasets == ["nq", "scifact"]
     found = conclusion_of("2a", only(part, systems=[BM25, "deepct"]))
     assert (found.verdict, found.numbers["deepct above"]) == (HOLDS, 0)
-    assert found.sentence.endswith("SPARTA is not here.")
-    # Lengths on other datasets count where those of the paper are not here.
+    assert found.sentence.endswith("SPARTA is missing.")
+    # Lengths on other datasets count where those of the paper are missing.
     words = {name: {"tas-b": low, "ance": high} for name, low, high in (("a", 5.0, 9.0), ("b", 5.0, 4.0), ("c", 1.0, 4.0))}
     words["d"] = {"ance": 1.0}
     found = conclusion_of("6b", replace(PRINTED, median_words=words))
@@ -322,4 +322,4 @@ def test_results_that_are_here_are_read_under_the_names_of_the_paper(tmp_path: P
     assert here.loc["section 3.1", "numbers"] == "across = 0.25; within = 0.5; most across = 0.25"
     assert here.loc["figure 4b", "sentence"].startswith("Median words by rising grade: 11, 12 on NFCorpus.")
     assert here.loc["appendix D", "verdict"] == HOLDS
-    assert here.loc["2a", "sentence"] == "DeepCT and SPARTA are not here."
+    assert here.loc["2a", "sentence"] == "DeepCT and SPARTA are missing."

@@ -182,7 +182,7 @@ def _check(files: Sequence[str], given: Mapping[str, Any], snakemakes: Namespace
 
 def _check_targets(targets: Sequence[str], results: str, experiment: Any) -> None:
     """Raise ConfigError for the first word that no rule has as its name, or file that no rule makes with this configuration."""
-    from beirflow.report.overview import is_made, meant
+    from beirflow.report.overview import closest_target, is_made
 
     rules = rule_names()
     for target in targets:
@@ -190,7 +190,7 @@ def _check_targets(targets: Sequence[str], results: str, experiment: Any) -> Non
             continue
         if is_configuration(target):
             raise second_configuration(target)
-        others = "" if (near := meant(target, results, experiment, rules)) else "; docs/targets.md lists all files"
+        others = "" if (near := closest_target(target, results, experiment, rules)) else "; docs/targets.md lists all files"
         raise ConfigError(f"{target}: no rule makes this{near or others}")
 
 

@@ -107,7 +107,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Step:
-    """A function that makes an artifact, and what the runner has to know of it."""
+    """A function that makes an artifact, and its properties for the runner."""
 
     function: Callable[..., Made]
     makes: type[Artifact] | None

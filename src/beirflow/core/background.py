@@ -24,7 +24,7 @@ def map_ahead(function: Callable[[Item], Result], items: Iterable[Item], threads
         pending: deque[Future[Result]] = deque()
         for item in items:
             pending.append(background.submit(function, item))
-            # One more than there are threads, so that none is idle while the caller uses a result.
+            # One more than threads, so that none is idle while the caller uses a result.
             if len(pending) > threads:
                 yield pending.popleft().result()
         while pending:

@@ -25,19 +25,19 @@ ARROW_CLOSES = "error closing file"
 
 MOUNTS = Path("/proc/self/mountinfo")
 LOCAL_LOCKS = {"nolock", "local_lock=posix", "local_lock=all", "localflock"}
-"""Options with which NFS or Lustre are mounted where a machine does not tell others of its locks."""
+"""Mount options of NFS or Lustre with which locks hold on one machine only."""
 
 AHEAD_SECONDS = 60.0  # which the clock of another machine may be ahead
 
 
 @contextmanager
 def written_here(path: str | Path) -> Iterator[None]:
-    """Put the name of the file that the block writes into errors without one, as those of writing to an open file are."""
+    """Add the file name to errors in the block without one, such as those of writing to an open file."""
     try:
         yield
     except OSError as error:
         if error.errno is None and ARROW_CLOSES in str(error):
-            # Without a number nothing tells the kind of the error; the disk failed in any case.
+            # Without a number the kind of the error is unknown; the disk failed in any case.
             raise OSError(errno.EIO, str(error), str(path)) from error
         if error.filename is None and error.errno is not None:
             error.filename = str(path)

@@ -9,7 +9,7 @@ class BeirflowError(Exception):
 
 
 class ConfigError(BeirflowError):
-    """The configuration or the catalogue asks for something that is not defined or not possible."""
+    """The configuration or the catalogue has an undefined or impossible value."""
 
 
 class DownloadError(BeirflowError):
@@ -17,11 +17,11 @@ class DownloadError(BeirflowError):
 
 
 class DataError(BeirflowError):
-    """A dataset, an archive or a file of the results does not hold what it should."""
+    """A dataset, an archive or a file of the results has invalid content."""
 
 
 class DeviceError(BeirflowError):
-    """A GPU is not there, fails, or has too little memory."""
+    """A GPU is missing, fails, or has too little memory."""
 
 
 class VerdictError(DataError):

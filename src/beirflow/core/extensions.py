@@ -47,7 +47,7 @@ class Command(NamedTuple):
     """A command of ``beirflow``, and the target of its name, a rule that reads results as they are and no dataset."""
 
     module: str  # as those of ``beirflow.cli`` are
-    content: str  # what the target makes, in words
+    content: str  # description of the target
     options: type[Any] | None = None  # class of the keys of its options
     moved: Mapping[str, tuple[str, str]] = MappingProxyType({})
     """By key that configurations had, the name below ``command`` that it has now, and the option; without one, an argument."""
@@ -62,7 +62,7 @@ class Inventory(NamedTuple):
 
 
 class Observer(NamedTuple):
-    """An observer of jobs. It never changes what a job makes."""
+    """An observer of jobs. It never changes the results of a job."""
 
     around: Callable[[Path, str], AbstractContextManager[None]]  # runs around each job, by the folder of results and its name
     # is called once the job computes on a GPU: with that, or None for an unknown one, and what counts the jobs that share it
@@ -100,8 +100,8 @@ class Extension:
     folder: Path
     keys: type[Any] | None = None  # class of its keys of the configuration, in the types of core.keys
     patterns: tuple[Pattern, ...] = ()  # of its files below the results
-    targets: Mapping[str, tuple[Pattern, str]] = field(default_factory=dict)  # by word to ask for, a file and what it is
-    files: Mapping[Pattern, str] = field(default_factory=dict)  # what the files are that people ask for
+    targets: Mapping[str, tuple[Pattern, str]] = field(default_factory=dict)  # by target name, a file and its description
+    files: Mapping[Pattern, str] = field(default_factory=dict)  # descriptions of files that users may request
     names: Mapping[str, Callable[[], list[str]]] = field(default_factory=dict)  # by name in a pattern, its values
     pages: Mapping[Pattern, Page] = field(default_factory=dict)  # by the pattern of their record
     commands: Mapping[str, Command] = field(default_factory=dict)  # by name
@@ -113,7 +113,7 @@ class Extension:
     analyzers: Mapping[str, Analysis] = field(default_factory=dict)  # by name, which is another one where the terms are others
     check: Callable[[Any, Any], None] | None = None  # adds to Problems what is wrong with its keys in an Experiment
     without_influence: tuple[str, ...] = ()  # keys of the configuration that no result depends on
-    observer: Observer | None = None  # of every job that makes something
+    observer: Observer | None = None  # of every job that writes a file
     additions: Mapping[str, Addition] = field(default_factory=dict)  # by rule: collect_costs, describe_systems, write_report
     forms: Mapping[str, Form] = field(default_factory=dict)  # of dense systems, by key
 

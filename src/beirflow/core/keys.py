@@ -1,6 +1,6 @@
 """Types of the keys of a configuration: what a value may be, and in which words another one is refused.
 
-A class of keys is a frozen dataclass with a docstring below each field that a person may state. The settings of families are such
+A class of keys is a frozen dataclass with a docstring below each field that is a key. The settings of families are such
 classes, which jobs build from parameters of their rules: so nothing here imports pydantic, by which ``config/models.py`` checks
 entries. No result depends on an edit here.
 """
@@ -15,7 +15,7 @@ from annotated_types import Interval, MinLen
 
 Any_ = TypeVar("Any_")
 
-LARGEST = 10**18 - 1  # from here on, numbers have more digits than people type
+LARGEST = 10**18 - 1  # from here on, numbers have more digits than users type
 
 
 class Keys(NamedTuple):
@@ -32,7 +32,7 @@ class Keys(NamedTuple):
 
 
 class As(NamedTuple):
-    """Of a field: the type of its key where a person states it; None for a field that nobody states."""
+    """Metadata of a field: the type of its key in the configuration; None for a field that is no key."""
 
     type: Any
 
@@ -72,11 +72,11 @@ def _differ(values: list[Any]) -> bool:
 
 
 HIDDEN = As(None)
-LEFT_OUT: Any = None  # in place of a default
+LEFT_OUT: Any = None  # instead of a default
 NULL = object()  # of a type that null is too
 OrNull = Annotated[Any_ | None, NULL]
 STATED = Expected(lambda model: model.model_fields_set, "expected at least one key")
-UNIQUE = Expected(_differ, "an entry stands twice; remove one")
+UNIQUE = Expected(_differ, "duplicate entry; remove one")
 
 Text = Annotated[str, MinLen(1)]
 Texts = Text | Annotated[list[Text], MinLen(1), UNIQUE]  # or a single one

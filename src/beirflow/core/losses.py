@@ -25,7 +25,7 @@ MEANING = {
 
 
 def loss_in_words(counts: Mapping[str, int], *, drop_self_matches: bool, of_forums: bool = False) -> str:
-    """Say how many relevant documents no system can find, and why; empty if all can be found or the count is not known.
+    """Return how many relevant documents no system can find, and why; empty if all can be found or the count is unknown.
 
     Counts ``of_forums`` are sums, in which the relevant documents of a forum without such a loss are missing.
     """

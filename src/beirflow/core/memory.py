@@ -7,7 +7,7 @@ KEPT = {-3: 1 << 25, -1: 1 << 28}  # larger blocks are given back alone (M_MMAP_
 
 
 def keep_freed_memory() -> None:
-    """Let the C library keep what is freed for what comes next: the system gives fresh memory slower than a job fills it."""
+    """Let the C library reuse freed memory: the system provides fresh memory slower than a job fills it."""
     if change := getattr(ctypes.CDLL(None), "mallopt", None):  # only glibc has it
         for parameter, value in KEPT.items():
             change(parameter, value)

@@ -11,7 +11,7 @@ LARGEST_JSON = 64 << 20  # maximum size of a configuration of a model, in bytes
 
 
 def parse_json(content: str | bytes, **options: Any) -> Any:
-    """Parse JSON that somebody else wrote, as ``json.loads``; ValueError if it is not JSON in UTF-8, or nested too deeply."""
+    """Parse JSON of unknown origin like ``json.loads``; ValueError if it is not JSON in UTF-8, or nested too deeply."""
     try:
         return json.loads(content, **options)
     except RecursionError:

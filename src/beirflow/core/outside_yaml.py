@@ -1,4 +1,4 @@
-"""YAML from outside: some lines may stand for more values than a machine holds, since an alias repeats what it names."""
+"""YAML from outside: aliases can expand a few lines to more values than fit into memory."""
 
 from typing import Any
 
@@ -8,13 +8,13 @@ MOST_VALUES = 1_000_000  # keys and values of a file, with all that its aliases 
 
 
 class TooLargeError(yaml.YAMLError):
-    """A text that stands for too many values, or nests them too deeply."""
+    """A text that expands to too many values, or nests them too deeply."""
 
 
 def parse_yaml(text: str) -> Any:
     """Return the content of a YAML text.
 
-    Raises TooLargeError if it stands for too much, and another YAMLError or ValueError if it is no YAML.
+    Raises TooLargeError if it expands to too much, and another YAMLError or ValueError if it is no YAML.
     """
     # Not the parser in C, which crashes on texts that are nested too deeply.
     parser = yaml.SafeLoader(text)
@@ -32,7 +32,7 @@ def parse_yaml(text: str) -> Any:
 
 
 def _count(node: yaml.Node, counted: dict[int, float]) -> float:
-    """Return the number of values in a node, with those behind its aliases as often as they are named."""
+    """Return the number of values in a node with its aliases expanded."""
     if id(node) not in counted:
         counted[id(node)] = float("inf")  # of a node that contains itself
         parts = [part for pair in node.value for part in pair] if isinstance(node, yaml.MappingNode) else node.value

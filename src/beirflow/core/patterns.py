@@ -49,7 +49,7 @@ class Derived(Pattern):
 
 
 class Trace(Pattern):
-    """A pattern of files that say what a job did and took, by the name of the job; no result depends on them, and no digest."""
+    """A pattern of logs and benchmarks, by the name of the job; no result and no digest depends on them."""
 
     __slots__ = ()
 
@@ -69,5 +69,5 @@ def _expression(pattern: str) -> re.Pattern[str]:
 
 
 def is_safe(path: str) -> bool:
-    """Test whether a path stays below the results, whatever wrote it."""
+    """Test whether a path of any origin stays below the results."""
     return SAFE_PATH.fullmatch(path) is not None

@@ -32,7 +32,7 @@ def named_job(name: str | None) -> Iterator[None]:
 
 
 def silence() -> AbstractContextManager[None]:
-    """Show and log no progress meanwhile: for short work that is measured again and again."""
+    """Show and log no progress in the block: for short work that is measured repeatedly."""
     return named_job(None)
 
 

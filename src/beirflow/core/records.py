@@ -2,7 +2,7 @@
 
 Records of all steps have the same keys:
 
-- ``path``: its place below the results, so that it is never taken for another record;
+- ``path``: its path below the results, so that it cannot be mistaken for another record;
 - ``format``: the version of these keys, so that a record is never read by the rules of another;
 - ``inputs`` and ``outputs``: paths below the results, each with the sha256 of the file;
 - ``made``: how it was computed, such as precision, device and versions, and what was :data:`ASSUMED`;
@@ -89,7 +89,7 @@ def output_digest(record: Mapping[str, Any], path: str | Path) -> str:
 
 
 def together(made: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Merge the ``made`` of several records: by key, the value where all agree, else the sorted list of all values."""
+    """Merge the ``made`` of several records: by key, the common value, or the sorted list of all values."""
     values_by_key: dict[str, set[Any]] = {}
     for each in made:
         for key, value in each.items():
@@ -117,10 +117,10 @@ def check_inputs(record_path: str | Path, record: Mapping[str, Any], expected: M
 
     Raises DataError if it was made from something else.
     """
-    stated = {**{name: record.get(name) for name in fields}, **record["inputs"]}
+    recorded = {**{name: record.get(name) for name in fields}, **record["inputs"]}
     for name, value in {**fields, **expected}.items():
-        if stated.get(name) != value:
-            raise damaged(record_path, f"it was made from the {name} {stated.get(name)}, but {value} is used here")
+        if recorded.get(name) != value:
+            raise damaged(record_path, f"it was made from the {name} {recorded.get(name)}, but {value} is used here")
 
 
 def write_json(path: str | Path, record: Mapping[str, Any]) -> None:

@@ -37,7 +37,7 @@ class ResumeFile:
     def __enter__(self) -> Self:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if self.path.is_symlink() or not self.path.is_file():
-            self.path.unlink(missing_ok=True)  # perhaps a link that somebody left, which would be written through
+            self.path.unlink(missing_ok=True)  # a link would be written through
         self._stream = self.path.open("r+b" if self.path.exists() else "x+b")
         self._drop_damaged()
         return self
@@ -81,7 +81,7 @@ class ResumeFile:
             self._stream.truncate(end)
 
     def _end_of(self, place: int) -> int | None:
-        """Return the byte behind a record; None where no record matches its digest."""
+        """Return the offset after a record; None where no record matches its digest."""
         self._stream.seek(place)
         head = self._stream.read(HEAD.size)
         if len(head) < HEAD.size:

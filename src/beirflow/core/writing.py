@@ -62,7 +62,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     partial = own_partial(path)
     try:
         with written_here(path):
-            _remove(partial)  # perhaps a link that somebody left, which would be written through
+            _remove(partial)  # a link would be written through
             yield partial
             if not partial.exists():
                 problem = f"{partial.name} is gone, probably because two jobs write this file at the same time"
@@ -87,7 +87,7 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 class DigestingWriter:
-    """File that is written, and its digest computed, in the background, while what comes next is made."""
+    """File that is written and digested in the background."""
 
     def __init__(self, path: Path) -> None:
         self.closed = False
@@ -154,7 +154,7 @@ def _flush(path: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Remove a file, a link or a folder, if it is there."""
+    """Remove a file, a link or a folder, if it exists."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:

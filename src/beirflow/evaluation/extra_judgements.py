@@ -1,4 +1,4 @@
-"""Judgements beside those of a dataset, of ``extra_judgements`` in the configuration: files in TREC form, or filled pools."""
+"""Additional judgements, ``extra_judgements`` in the configuration: files in TREC format, or filled pools."""
 
 import json
 import re
@@ -60,7 +60,7 @@ def read_extra(path: str, qrels: pa.Table) -> pa.Table:
 
 
 def with_extra(qrels: pa.Table, extra: pa.Table) -> pa.Table:
-    """Return the judgements of a dataset and further ones, whose grade counts where both judge a pair."""
+    """Merge the judgements of a dataset with additional ones, whose grades win."""
     again = set(_pairs(extra))
     # No join of Arrow: it does not keep the order of rows, and so changes the last digits of means.
     kept = [pair not in again for pair in _pairs(qrels)]
@@ -72,7 +72,7 @@ def _pairs(qrels: pa.Table) -> Iterator[tuple[str, str]]:
 
 
 def judges_of(path: str) -> set[str]:
-    """Return the judges of further judgements: ``people``, and ``model`` with the name that a line states."""
+    """Return the judges of further judgements: ``people``, and ``model`` with its name in the line."""
     lines = Path(path).read_text(encoding="utf-8").split("\n") if path.endswith(".jsonl") else []
     named = {json.loads(line).get("judge") for line in lines if line.strip()} or {None}
     return {"people" if judge is None else f"model {judge}" for judge in named}

@@ -198,7 +198,7 @@ class Asking:
         def opened(name: str) -> Opened:
             answers = self._entries[name]["answers"]
             if answers is None:
-                raise NoAnswerError(f"{name} was made elsewhere, so that it cannot be asked")
+                raise NoAnswerError(f"{name} was made outside, so it cannot answer queries")
             open_answers: Open = by_name(answers)  # imported only now: it may need torch
             return open_answers(
                 Asked(

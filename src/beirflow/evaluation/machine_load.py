@@ -22,9 +22,9 @@ SHORTEST = 2.0
 """Seconds of a measurement from which the processor time of other processes is known: the kernel counts in hundredths."""
 
 IN_WORDS = (
-    f"other processes took more than {SLACK:.0%} of the machine beyond the cores that the measurement left, or, where that is "
+    f"other processes took more than {SLACK:.0%} of the machine beyond the cores that the measurement left, or, if that is "
 )
-IN_WORDS += f"not known, the load average was above {BUSY_LOAD:g} per core"
+IN_WORDS += f"unknown, the load average was above {BUSY_LOAD:g} per core"
 
 
 class OtherProcesses:

@@ -1,6 +1,6 @@
 """All measures of a run, for every query.
 
-A document is relevant when its judgement is at least that from which the dataset says so, 1 unless stated. A query with no
+A document is relevant if its judgement is at least the threshold of the dataset, by default 1. A query with no
 retrieved document scores 0 in every measure of every dataset. ``ranking/measures/`` has the measures.
 """
 

@@ -75,7 +75,7 @@ class Evaluation:
     Attributes:
         per_query: A row a judged query, in byte order of the ids, which are the index ``query``; a float64 column a measure.
         mean: The mean of each measure over all judged queries, float64, by its name.
-        notes: Sentences about what a reader of the numbers should know, such as queries without results; often empty.
+        notes: Notes on the numbers, such as queries without results; often empty.
     """
 
     per_query: pd.DataFrame

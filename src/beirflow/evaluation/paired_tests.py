@@ -78,7 +78,7 @@ def confidence_interval(
 def detectable_difference(
     strata: Sequence[np.ndarray], level: float = 0.95, power: float = 0.8, weights: Sequence[float] | None = None
 ) -> float:
-    """Return the least true difference that the paired t-test finds with some power, if differences spread as these.
+    """Return the minimum detectable difference of the paired t-test with some power, given the spread of these differences.
 
     It is the standard error times the sum of the two quantiles of t (Bloom 1995, doi:10.1177/0193841X9501900504); not-a-number if
     a stratum, the differences of a forum or of the one corpus, has a single query, and where no difference is another than the
@@ -107,7 +107,7 @@ class Equivalence:
     low: float  # lower bound of the 90 % interval of the mean difference
     high: float  # upper bound; the test at the level of 0.05 is that both are inside the margin
     p: float  # the larger p of the two one-sided t-tests
-    equivalent: bool | None  # whether they are; None if it is not known, for a single query
+    equivalent: bool | None  # None if unknown, for a single query
 
 
 def equivalence(strata: Sequence[np.ndarray], margin: float = MARGIN, level: float = 0.05) -> Equivalence:

@@ -34,7 +34,7 @@ class Friedman:
 
     @property
     def rejected(self) -> bool:
-        """Test whether some systems differ."""
+        """Test whether systems differ."""
         return self.p < LEVEL
 
 

@@ -80,7 +80,7 @@ def retrieved_limit(lengths: Sequence[int]) -> int:
 def most_documents(means: Mapping[str, Any]) -> int | None:
     """Return the number of documents at which a run ends, from its means; None without a limit below the size of the corpus.
 
-    A measure with a larger cutoff says how many documents the run has, too. With forums it is the mean over these.
+    A measure with a larger cutoff depends on the number of documents of the run, too. With forums it is the mean over these.
     """
     counts, forums = means["counts"], max(1, len(means.get("forums", ())))
     most = counts.get(RETRIEVED_LIMIT, 0) / forums
@@ -137,7 +137,7 @@ def long_form(means: dict[str, Any], table: pa.Table) -> pa.Table:
 def read_means(path: str) -> dict[str, Any]:
     """Read ``metrics/<system>/<dataset>.json``; raise DataError if it was changed, or belongs to another system or dataset."""
     means, (system, dataset) = read_json(path), Path(path).with_suffix("").parts[-2:]
-    stated = means["system"], means["dataset"]
-    if stated != (system, dataset):
-        raise damaged(path, f"it belongs to {stated[0]} on {stated[1]}")
+    owner = means["system"], means["dataset"]
+    if owner != (system, dataset):
+        raise damaged(path, f"it belongs to {owner[0]} on {owner[1]}")
     return means

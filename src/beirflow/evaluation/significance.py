@@ -144,7 +144,7 @@ def _compare(
     for number, (a, b) in enumerate(pairs):
         tested = not any((system, corpus) in untested for system in (a, b) for corpus in shares)
         detectable = detectable_difference(differences[number], weights=parts) if tested else np.nan
-        # Differences without spread say nothing of that of other queries.
+        # Differences without spread do not estimate that of other queries.
         low, high = (np.nan, np.nan) if np.isnan(detectable) else confidence_interval(differences[number], weights=parts)
         yield {
             "dataset": name,

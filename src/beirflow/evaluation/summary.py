@@ -24,13 +24,13 @@ LAST = ("documents_per_second", "seconds", "metrics_sha256")
 BETWEEN = "; "  # between the assumptions of a row, sentences without a semicolon
 
 COMPARED = ("published_", "difference_", "tolerance_", "source_")
-"""Beginnings of columns on a published score: it, ours minus it, the difference that counts as a match, and its source."""
+"""Beginnings of columns of a published score: value, measured minus published, tolerance of a match, and source."""
 
 PRECISION = "precision"  # column of the precisions in which models computed a run
 INDEX_BYTES = "_index_bytes"  # end of the name of a count: the bytes of an index that a system has besides its representations
 
 SEEDS, DEVIATION = "seeds", "deviation_"
-"""Column of the number of seeds behind a mean over them, and beginning of those of the standard deviation of a measure."""
+"""Column of the number of seeds of a mean over them, and beginning of those of the standard deviation of a measure."""
 
 WIDTH = 100  # characters of a line on the terminal
 SUMS = ("documents", "queries", "index_seconds", "seconds")
@@ -42,10 +42,10 @@ UNREACHABLE = "unreachable"
 """Column of the relevant documents that no system can find, with the reasons; only there where a dataset has some."""
 
 CHARACTERS, TRUNCATED = "characters_per_document", "truncated_share"
-"""Columns of the mean length of a document, and the share of documents, or pairs, that were longer than a model reads."""
+"""Columns of the mean length of a document, and the share of truncated documents or pairs."""
 
 MOST_DOCUMENTS = "most_documents"
-"""Column of the most documents that a run has for any query, where the corpus has more; in means the least of their datasets."""
+"""Column of the maximum number of documents per query in a run, if the corpus has more; of a mean, the minimum."""
 
 NOT_AVERAGED = "not averaged: "
 """Beginning of ``own_measure`` in a mean over datasets whose authors do not average their measures together."""
@@ -55,7 +55,7 @@ NOT_STATED, NOT_TRAINED = "not stated", "no"
 """Values of the column ``trained_on`` other than splits, such as ``train``, and in means ``2 of 15``, members with one."""
 
 TrainedOn = Mapping[str, Mapping[str, str] | None]
-"""By system, the evaluated datasets that it was trained on with their splits; None if its training data are not stated."""
+"""By system, the evaluated datasets that it was trained on with their splits; None if its training data are unknown."""
 
 
 def summarize(
@@ -86,7 +86,7 @@ def summary_table(
     trained_on: TrainedOn | None = None,
     kept: Collection[str] = (),
 ) -> pd.DataFrame:
-    """Return a row a system and dataset, then the averages of each system; the column of the main measure is the first one.
+    """Return a row per system and dataset, then the averages of each system; the column of the main measure is the first one.
 
     Systems that differ in a seed alone, as their names say, have the mean of their rows, too, as a further system.
     Without ``trained_on`` there is no column of training data. ``kept`` are the datasets in which systems can find the document
@@ -125,7 +125,7 @@ def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any], main_measure: s
     if own not in (None, main_measure):
         row |= {OWN_MEASURE: own, OWN_SCORE: measures.get(own, np.nan)}
     for name in PUBLISHED:
-        # Data that nothing is known of are compared too: only those that are known to be others are not.
+        # Only data that are known to be others are not compared; unknown data are.
         comparable = means["official_data"] is not False and name in measures
         reference = catalogue.reference(means["system"], means["dataset"], name) if comparable else None
         row[f"published_{name}"] = reference.value if reference else None
@@ -149,7 +149,7 @@ def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any], main_measure: s
 
 
 def _of_an_index(counts: Mapping[str, int], seconds: Mapping[str, float]) -> dict[str, Any]:
-    """Return the share of the exact hits that were found, and the cost of an index that its run states; empty without these."""
+    """Return the share of exact hits that an approximate search found, and the cost of its index; empty without these."""
     totals = {key.removeprefix("exact_"): total for key, total in counts.items() if re.fullmatch(r"exact_\d+", key) and total}
     row: dict[str, Any] = {f"exact@{cutoff}": counts[f"exact_{cutoff}_found"] / total for cutoff, total in totals.items()}
     if sizes := {name: size for name, size in counts.items() if name.endswith(INDEX_BYTES)}:
@@ -172,14 +172,14 @@ def _average_rows(
 
 
 def _own_average(rows: Sequence[Mapping[str, Any]], main_measure: str, is_collection: bool) -> dict[str, Any]:
-    """Return the mean of what the authors of each dataset measure, if that is one measure, or what they average themselves."""
+    """Return the mean of the authors' measures, if these are one measure, or if the authors average them themselves."""
     own = [row.get(OWN_MEASURE, main_measure) for row in rows]
     if set(own) == {main_measure}:
         return {}
-    said = ", ".join(dict.fromkeys(own))
+    names = ", ".join(dict.fromkeys(own))
     if len(set(own)) > 1 and not is_collection:
-        return {OWN_MEASURE: f"{NOT_AVERAGED}{said}"}
-    return {OWN_MEASURE: said, OWN_SCORE: sum(row.get(OWN_SCORE, row.get(main_measure, np.nan)) for row in rows) / len(rows)}
+        return {OWN_MEASURE: f"{NOT_AVERAGED}{names}"}
+    return {OWN_MEASURE: names, OWN_SCORE: sum(row.get(OWN_SCORE, row.get(main_measure, np.nan)) for row in rows) / len(rows)}
 
 
 def _rows_of_seeds(by_system: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterable[list[dict[str, Any]]]:
@@ -226,7 +226,7 @@ def _average_row(label: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any
 
 
 def _of_all(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the digest of all rows of a mean, and the least of :data:`MOST_DOCUMENTS`, if any has it."""
+    """Return the digest of all rows of a mean, and the minimum of :data:`MOST_DOCUMENTS`, if any has it."""
     digests = "".join(row["metrics_sha256"] for row in rows)
     known = [row[MOST_DOCUMENTS] for row in rows if MOST_DOCUMENTS in row]
     least = {MOST_DOCUMENTS: min(known)} if known else {}
@@ -234,12 +234,12 @@ def _of_all(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def by_pair(table: pd.DataFrame, column: str) -> dict[Any, Any]:
-    """Return the known values of a column of ``summary.csv`` by system and dataset; none if there is no such column."""
+    """Return the known values of a column of ``summary.csv`` by system and dataset; empty without the column."""
     return table.set_index(["system", "dataset"])[column].dropna().to_dict() if column in table else {}
 
 
 def ending_early(table: pd.DataFrame, measure: str) -> dict[tuple[str, str], int]:
-    """Return, by system and dataset, the most documents of a query where these are fewer than the cutoff of a measure."""
+    """Return, by system and dataset, the maximum number of documents per query where it is below the cutoff of a measure."""
     return {key: int(most) for key, most in by_pair(table, MOST_DOCUMENTS).items() if most < cutoff_of(measure)}
 
 
@@ -262,7 +262,7 @@ def kept_self_matches(datasets: Mapping[str, Sequence[Mapping[str, Any]]]) -> se
 
 
 def for_terminal(table: pd.DataFrame) -> str:
-    """Return ``summary.csv`` in as many aligned columns as fit; below, datasets of means, names of other columns, assumptions."""
+    """Return ``summary.csv`` in as many aligned columns as fit, and below it datasets of means, other columns and assumptions."""
     assumed, unreachable = distinct(table.get(ASSUMED, ())), of_datasets(table)
     left_out = [name for name in table.columns if name.startswith(("source_", "tolerance_")) or name.endswith("sha256")]
     table = table.drop(columns=[*left_out, *({ASSUMED, UNREACHABLE} & {*table.columns})])
@@ -280,9 +280,10 @@ def for_terminal(table: pd.DataFrame) -> str:
     )
     short_of = short_names(text["dataset"])
     text["dataset"] = text["dataset"].map(short_of)
-    short = {"difference_": "diff ", "published_": "publ ", DEVIATION: "dev ", "documents_per_second": "docs/s"}
+    short = {"difference_": "Δ ", "published_": "published ", DEVIATION: "dev ", "documents_per_second": "docs/s"}
     headers = {name: next((name.replace(old, new) for old, new in short.items() if old in name), name) for name in text.columns}
-    text = text.rename(columns=headers)
+    main = next((name for name in text.columns if "@" in name), "")
+    text = text.rename(columns=headers | {f"published_{main}": "published", f"difference_{main}": "Δ"})
     shown = _fitting(text)
     lines, warnings = ("".join(f"\n  - {each}" for each in some) for some in (assumed, unreachable))
     members = [
@@ -292,13 +293,13 @@ def for_terminal(table: pd.DataFrame) -> str:
     more = [name for name in text.columns if name not in shown]
     below += "\n\n" + fill(f"More columns in the file: {', '.join(more)}", WIDTH) if more else ""
     below += "".join(f"\n\n{fill(each, WIDTH)}" for each in _early_in_words(table, shown))
-    below += f"\n\nAssumed, since the files of a model do not say it:{lines}" if assumed else ""
-    below += f"\n\nJudgements that no system can meet:{warnings}" if unreachable else ""
+    below += f"\n\nAssumed (not specified in the model files):{lines}" if assumed else ""
+    below += f"\n\nRelevant documents that no system can find:{warnings}" if unreachable else ""
     return text[shown].to_string(index=False, justify="right", line_width=None) + below
 
 
 def _early_in_words(table: pd.DataFrame, shown: Sequence[str]) -> Iterable[str]:
-    """Yield a sentence for each shown measure with a larger cutoff than runs have documents a query."""
+    """Yield a note for each shown measure whose cutoff exceeds the documents per query of some runs."""
     measures = [name for name in table.columns if name in shown and _is_measure(name) and not name.startswith("exact@")]
     for measure in measures if MOST_DOCUMENTS in table else ():
         by_system: dict[str, set[int]] = {}
@@ -306,15 +307,15 @@ def _early_in_words(table: pd.DataFrame, shown: Sequence[str]) -> Iterable[str]:
             by_system.setdefault(system, set()).add(most)
         if by_system:
             runs = ", ".join(f"{system} ({', '.join(map(str, sorted(most)))})" for system, most in by_system.items())
-            yield f"{measure} of runs with fewer documents a query, which no test compares: {runs}."
+            yield f"{measure} of runs with fewer documents per query, which are not tested: {runs}."
 
 
 def _fitting(text: pd.DataFrame) -> list[str]:
-    """Return the columns that fit on a line, in the order of the table: the names of a row, then the most important ones."""
+    """Return the columns that fit on a line, in the order of the table: names of a row, then by importance."""
     main = next((name for name in text.columns if "@" in name), "")
     exact = [name for name in text.columns if name.startswith("exact@")]
-    first = ["system", "dataset", main, f"publ {main}", f"diff {main}", f"dev {main}", PRECISION, "Recall@100", *exact]
-    last = ["split", "publ Recall@100", "diff Recall@100"]
+    first = ["system", "dataset", main, "published", "Δ", f"dev {main}", PRECISION, "Recall@100", *exact]
+    last = ["split", "published Recall@100", "Δ Recall@100"]
     others = [name for name in text.columns if name not in (*first, *last)]
     shown, left = set[str](), WIDTH
     for name in (name for name in (*first, *others, *last) if name in text.columns):
@@ -326,7 +327,7 @@ def _fitting(text: pd.DataFrame) -> list[str]:
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
-    """Return names of rows by themselves, without the datasets of means, unless two means would have one name."""
+    """Return names of rows without the datasets of means, unless two means would have one name."""
     every = dict.fromkeys(names)
     short = {name: name.partition(" (")[0] if "mean of " in name else name for name in every}
     return short if len({*short.values()}) == len(short) else {name: name for name in every}

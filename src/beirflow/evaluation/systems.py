@@ -156,8 +156,8 @@ def _of_card(card: Mapping[str, Any]) -> Values:
     for kind, steps in card["steps"].items():
         first = {"dimensions": card["dimensions"], "max_length": steps[0]["settings"].get("max_length")}
         by_kind[kind] = _encoding(kind, {"steps": steps, "prompt": card["prompts"][kind], **first})
-    said = _of_both(by_kind) | {"similarity": card["similarity"]}
-    return {name: value for name, value in said.items() if value is not None and name not in card["open"]}
+    by_name = _of_both(by_kind) | {"similarity": card["similarity"]}
+    return {name: value for name, value in by_name.items() if value is not None and name not in card["open"]}
 
 
 def _encoding(kind: str, encoder: Mapping[str, Any]) -> Values:

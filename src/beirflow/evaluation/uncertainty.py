@@ -132,7 +132,7 @@ def _rows(
     bounds = (0, 1) if np.isnan(share) else (share, 1 - share)
     of_means = np.quantile(drawn, bounds, axis=0).round(DECIMALS)
     of_ranks = np.quantile(drawn_ranks, bounds, axis=0, method="inverted_cdf")
-    # Queries that all have one value say nothing of others.
+    # Queries with one value do not estimate others.
     of_means[:, np.ptp(of_means, axis=0) == 0] = np.nan
     if np.isnan(share):
         of_means[:], of_ranks[:], first[:] = np.nan, np.nan, np.nan
@@ -157,7 +157,7 @@ def group_letters(order: Sequence[int], apart: set[tuple[int, int]]) -> list[str
     for pair in sorted(apart):
         split = [group - {each} for group in groups if group.issuperset(pair) for each in pair]
         split += [group for group in groups if not group.issuperset(pair)]
-        # A group within another says nothing more.
+        # A group within another is redundant.
         groups = [group for group in set(split) if not any(group < other for other in split)]
     groups.sort(key=lambda group: sorted(order.index(each) for each in group))
     return [" ".join(letter(place) for place, group in enumerate(groups) if each in group) for each in range(len(order))]

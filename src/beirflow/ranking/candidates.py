@@ -29,7 +29,7 @@ class Candidates(Artifact):
 
     @property
     def named(self) -> dict[str, str]:
-        """Nothing: candidates are deleted once they are merged, and what they were made from is named in their place."""
+        """None: candidates are deleted after the merge, and records name their sources instead."""
         return {}
 
     def read(self) -> Hits:
@@ -47,5 +47,5 @@ class Candidates(Artifact):
 
 
 def sources_of(searched: Iterable[Artifact]) -> dict[str, dict[str, Any]]:
-    """Return what the record of candidates says of the files that were searched."""
+    """Return the searched files by the record of candidates."""
     return {each.record["path"]: {key: each.record[key] for key in OF_A_SOURCE if key in each.record} for each in searched}

@@ -24,6 +24,6 @@ def clean_representations(results: Path) -> str:
     for path in done:
         path.unlink()
     kept = len(stored) - len(done)
-    left = f"; {kept} that no run was made from are still there" if kept else ""
+    left = f"; {kept} that no run used are kept" if kept else ""
     files = "1 file" if len(done) == 1 else f"{len(done):,} files"
     return f"{results}: deleted {files} of representations, {size / 1e9:,.2f} GB{left}"

@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 WHITESPACE = re.compile(r"\s")
 
-NUL = "\0"  # sign that ends a text for trec_eval: two ids that differ behind it would be the same
+NUL = "\0"  # end of a text for trec_eval: ids that differ only after it would be equal
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def _columns(schema: pa.Schema) -> str:
 
 
 def problem_with_run(run: pa.Table) -> str | None:
-    """Return why a table is no run; None if it is one, in whatever order its rows stand."""
+    """Return why a table is no run; None if it is one, in any order of rows."""
     if not run.schema.equals(RUN):
         return f"found the columns {_columns(run.schema)}"
     if any(column.null_count for column in run.columns):
@@ -186,7 +186,7 @@ def check_export(run_path: str, record_path: str, queries_path: str, output_path
     check_digest(run_path, output_digest(record, run_path), record_path)
     if missing := queries_without_line(run_path, queries_path):
         logger.warning(
-            "%s: %d judged queries have no line, because the system found nothing for them: %s; "
+            "%s: %d judged queries have no line, without results of the system: %s; "
             "count them as 0, with trec_eval by its option -c",
             *(output_path, len(missing), ", ".join(missing)),
         )

@@ -219,8 +219,8 @@ def queries_ranked_otherwise(rows: pa.Table, query: np.ndarray) -> int:
 def ties_by_rounding(rows: pa.Table, query: np.ndarray) -> int:
     """Count the neighbouring scores of a query, in their order, that are equal as float32 and differ in the file."""
     order = np.lexsort((rows["exact"].to_numpy(), query))
-    asked, exact, rounded = query[order], rows["exact"].to_numpy()[order], rows["score"].to_numpy()[order]
-    tied = (asked[1:] == asked[:-1]) & (rounded[1:] == rounded[:-1]) & (exact[1:] != exact[:-1])
+    of_query, exact, rounded = query[order], rows["exact"].to_numpy()[order], rows["score"].to_numpy()[order]
+    tied = (of_query[1:] == of_query[:-1]) & (rounded[1:] == rounded[:-1]) & (exact[1:] != exact[:-1])
     return int(tied.sum())
 
 

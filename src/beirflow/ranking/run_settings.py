@@ -1,4 +1,4 @@
-"""The settings that decide over a run: its record names them, and whatever shows its scores compares them with the configuration.
+"""Settings that determine a run: its record has them, and everything that shows its scores compares them with the configuration.
 
 Snakemake makes a run again if they change. It does not if it looks at times alone (``--rerun-triggers mtime``), if files were
 marked as up to date (``--touch``), or if its own records are gone, as of copied results.

@@ -183,8 +183,8 @@ def rows_of_pairs(candidates: pa.Table, ids: Ids, top_k: int) -> tuple[np.ndarra
 
 
 def places_of(strings: pa.Array, among: pa.Array) -> np.ndarray:
-    """Return the places of some different strings among many others, or -1, int64 of shape (strings,)."""
-    # The many are looked up in the few, which takes a fraction of the time.
+    """Return the positions of some distinct strings among many others, or -1, int64 of shape (strings,)."""
+    # Looking up the many in the few is much faster.
     numbers = pc.index_in(among, value_set=strings)
     known = pc.indices_nonzero(pc.is_valid(numbers))
     places = np.full(len(strings), -1, np.int64)
@@ -193,7 +193,7 @@ def places_of(strings: pa.Array, among: pa.Array) -> np.ndarray:
 
 
 def check_one_source(records: Mapping[str, Mapping[str, Any]], made_of_it: Iterable[str | Path]) -> None:
-    """Make sure that all chunks of a given expansion were read from one version of its file, else DataError.
+    """Check that all chunks of a given expansion were read from one version of its file, else DataError.
 
     ``records`` may be of anything else too; ``made_of_it`` are the folders of the expansion and of what was made of it, for the
     message.
@@ -209,7 +209,7 @@ def check_one_source(records: Mapping[str, Mapping[str, Any]], made_of_it: Itera
 
 
 def check_same(records: Mapping[str, Mapping[str, Any]], what: Callable[[Mapping[str, Any]], Any], name: str, again: str) -> None:
-    """Make sure that what was made of queries and of documents agrees in what a function takes from each record, else DataError.
+    """Check that records of queries and documents agree in what a function returns for each, else DataError.
 
     ``name`` is its name in the message, and ``again`` the step that repairs it, ``encode`` or ``weigh``.
     """
@@ -221,11 +221,11 @@ def check_same(records: Mapping[str, Mapping[str, Any]], what: Callable[[Mapping
 
 
 def check_precision(records: Mapping[str, Mapping[str, Any]], again: str) -> None:
-    """Make sure that queries and documents were made with one precision; ``again``, ``encode`` or ``weigh``, repairs it."""
+    """Check that queries and documents have the same precision; ``again``, ``encode`` or ``weigh``, repairs it."""
     check_same(records, lambda record: record["made"]["precision"], "precision", again)
 
 
 def check_rows(path: str, rows: int, expected: int, again: str) -> None:
-    """Make sure that a file has as many texts as expected; ``again``, ``encode`` or ``weigh``, repairs it."""
+    """Check that a file has the expected number of texts; ``again``, ``encode`` or ``weigh``, repairs it."""
     if rows != expected:
         raise DataError(f"{path}: found {rows} texts, expected {expected}; {again} them again: rm {path}")

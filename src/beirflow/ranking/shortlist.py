@@ -39,7 +39,7 @@ class Shortlist:
         self._lists.append(self._cut.first_of([hits]) if is_crowded else hits)
 
     def settle(self) -> None:
-        """Forget what is not among the best, if there is much; between the blocks of documents."""
+        """Drop hits that are not among the best, if there are many; called between blocks of documents."""
         if sum(len(query) for query, *_ in self._lists) > ROOM * self._cut.k * len(self.least):
             self.least = np.maximum(self.least, self.kth(self.best()))
 

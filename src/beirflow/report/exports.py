@@ -1,4 +1,4 @@
-"""The tables of the report for papers and notes: LaTeX with booktabs, and Markdown.
+"""Tables of the report for papers and notes: LaTeX with booktabs, and Markdown.
 
 Each table of :data:`~beirflow.report.registry.TABLES` is written as ``<name>.tex`` and ``<name>.md``; where there is no such
 table, the file says so. ``datasets.bib`` has BibTeX of the datasets.
@@ -36,7 +36,7 @@ LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
     "▲": r"$^{\blacktriangle}$",
     "▼": r"$^{\blacktriangledown}$",
 }
-"""LaTeX for letters that have a meaning there or are missing; the triangles are those of ``amssymb``."""
+"""LaTeX of special and missing characters; the triangles are those of ``amssymb``."""
 
 
 def export_tables(
@@ -99,7 +99,7 @@ def as_latex(table: Table) -> str:
 
 
 def latex(text: str) -> str:
-    """Escape the letters of a text that have a meaning in LaTeX."""
+    """Escape the special characters of LaTeX in a text."""
     return "".join(LATEX.get(letter, letter) for letter in text)
 
 
@@ -112,7 +112,7 @@ def _latex_cell(cell: Cell) -> str:
 def as_markdown(table: Table) -> str:
     """Convert a table to Markdown, as GitHub and others read it."""
     labels = [column.label for column in table.columns]
-    if table.groups:  # one line of headers is all that there is
+    if table.groups:  # Markdown has a single header row
         spans = ["", *(label for label, span in table.groups for _ in range(span))]
         labels = [f"{group} {label}".strip() for group, label in zip(spans, labels, strict=True)]
     rule = ["---:" if column.number else ":---" for column in table.columns]
@@ -122,7 +122,7 @@ def as_markdown(table: Table) -> str:
 
 
 def markdown(text: str) -> str:
-    """Join the lines of a text, and escape the letters that have a meaning in Markdown."""
+    """Join the lines of a text, and escape the special characters of Markdown."""
     return re.sub(r"([\\`*_{}\[\]<>|~])", r"\\\1", " ".join(text.split("\n")))
 
 

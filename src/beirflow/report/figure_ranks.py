@@ -1,4 +1,4 @@
-"""The diagram of critical differences: average ranks over datasets, with groups that do not differ (Demšar 2006)."""
+"""Critical difference diagram: average ranks over datasets, with groups that do not differ (Demšar 2006)."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def critical_difference(results: Results) -> Figure:
-    """Draw systems by their average rank, the best at the left; bars join those that the tests do not separate."""
+    """Draw systems by average rank, the best at the left; bars join systems that do not differ significantly."""
     table = ranks_table(results.means, results.main_measure, results.blocks)
     first = table.iloc[0]
     if np.isnan(first["p"]):
@@ -49,18 +49,18 @@ def critical_difference(results: Results) -> Figure:
     for number, (start, end) in enumerate(spans, 1):
         panel.plot([ranks[start], ranks[end]], [-BAR * number] * 2, color="black", linewidth=2.4, solid_capstyle="round")
     _names(panel, table["system"].tolist(), ranks, -BAR * (len(spans) + 1), ends)
-    below(figure, _said(test, len(results.blocks), results.main_measure))
+    below(figure, _in_words(test, len(results.blocks), results.main_measure))
     return figure
 
 
-def _said(test: Friedman, datasets: int, measure: str) -> str:
-    """Return the result of the tests in words; no line ends inside a value."""
+def _in_words(test: Friedman, datasets: int, measure: str) -> str:
+    """Return the result of the tests in words; lines do not break inside a value."""
     p = f"p = {test.p:.3f}" if test.p >= 0.001 else "p < 0.001"
     statistic = "F is infinite" if np.isinf(test.f) else f"F = {test.f:.2f}"
     values = f"{statistic}, {p}".replace(" ", NO_BREAK).replace(f",{NO_BREAK}", ", ")
     result = f"Average rank by {measure} over {datasets} datasets. Friedman test, by Iman and Davenport: {values}"
     if not test.rejected:
-        return f"{result}, which is not below {LEVEL}: no two systems are told apart."
+        return f"{result}, which is not below {LEVEL}: no two systems differ significantly."
     return f"{result}. A bar joins systems that differ by less than the critical difference (Nemenyi, {LEVEL})."
 
 
@@ -75,7 +75,7 @@ def _axis(panel: Axes, systems: int, reach: float) -> None:
 
 
 def _names(panel: Axes, systems: Sequence[str], ranks: Sequence[float], top: float, ends: tuple[float, float]) -> None:
-    """Write the better half at the left, the others at the right, those at the ends first, so that no lines cross."""
+    """Write the better half at the left, the others at the right, the outermost first, so that no lines cross."""
     half = -(-len(systems) // 2)
     for place, (system, rank) in enumerate(zip(systems, ranks, strict=True)):
         left = place < half

@@ -1,8 +1,7 @@
-"""The style of figures, the parts that several share, and their files: the same bytes for the same numbers.
+"""Style of figures, shared parts, and writing: the same numbers give the same bytes.
 
-No meaning hangs on colour alone: every system has a marker and a line of its own too, and the colours (Okabe and Ito 2008) can
-be told apart by people who see few. Text stays text in SVG, so that it can be searched, read aloud and set in the fonts of the
-page.
+Colour is never the only distinction: every system also has its own marker and line style, and the colours (Okabe and Ito 2008)
+suit colour-blind readers. Text stays text in SVG, so that it can be searched, read aloud and set in the fonts of the page.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,9 +28,9 @@ from beirflow.report.analysis.lengths import Lengths
 from beirflow.report.registry import TEMPLATES
 
 WIDTH, FONT = 7.2, "DejaVu Sans"  # inches of a page with two columns, and a font that comes with matplotlib
-SINGLE = 4.32  # most inches of a figure with a single panel
-LETTERS = 17.6  # characters that fit below an inch of a figure
-PANEL, HALF = 1.8, 3.6  # least inches of one of many panels, or of an entry of the legend, and of one of two panels
+SINGLE = 4.32  # maximum inches of a figure with a single panel
+LETTERS = 17.6  # characters per inch of the text below a figure
+PANEL, HALF = 1.8, 3.6  # minimum inches of one of many panels or of a legend entry, and of one of two panels
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "X", "P", "*")
@@ -39,7 +38,7 @@ LINES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (3, 1, 1, 1, 1,
 GREY = "#767676"
 SHADES = LinearSegmentedColormap.from_list("shades", ["#ffffff", "#7fb1d8"])  # light enough for black numbers
 CELL, CELL_FONT = 0.145, 6.2  # inches of a row of printed values, and points of its numbers
-MOST_LINES = 6  # more lines in a panel cannot be told apart: their values are printed instead
+MOST_LINES = 6  # above, lines in a panel are indistinguishable, and values are printed instead
 
 # Without dates and versions, the same numbers give the same bytes.
 WITHOUT_DATES: dict[str, dict[str, Any]] = {
@@ -50,19 +49,19 @@ WITHOUT_DATES: dict[str, dict[str, Any]] = {
 VIOLIN = 0.42  # reach of a violin up and down; rows are 1 apart
 
 WORDS = "words of all documents, of the relevant ones, and of the first 10 hits of each system"
-"""Lengths in a figure of an inspection."""
+"""Description of the lengths in a figure."""
 
 UNITS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
-WIDE = 30  # an axis is logarithmic from this factor between its largest and smallest value
-plain = FuncFormatter(lambda value, _: f"{value:,.10g}")  # numbers as people write them, on an axis that is logarithmic
+WIDE = 30  # ratio of largest to smallest value above which an axis is logarithmic
+plain = FuncFormatter(lambda value, _: f"{value:,.10g}")  # plain numbers on a logarithmic axis
 
 
 @contextmanager
 def house_style(width: float = WIDTH, font: str = FONT) -> Iterator[None]:
-    """Draw with ``workflow/report/figures.mplstyle`` while the block runs; raise DataError if this machine lacks the font family.
+    """Use ``workflow/report/figures.mplstyle`` in the block; raise DataError if this machine lacks the font family.
 
-    ``width`` is in inches, e.g. 3.3 for a column; a figure whose names need more is wider.
+    ``width`` is in inches, e.g. 3.3 for a column; a figure with long names is wider.
     """
     families = [font, *(name for name in (FONT, "Arial", "Helvetica", "sans-serif") if name != font)]
     try:
@@ -73,7 +72,7 @@ def house_style(width: float = WIDTH, font: str = FONT) -> Iterator[None]:
             f"figure_font: {font!r} is not among the {len(fonts)} families of fonts of this machine{nearest(font, fonts)}"
         ) from None
     with mpl.rc_context():
-        # A matplotlibrc of the user must not change a byte.
+        # The user's matplotlibrc must not change a byte.
         mpl.rcdefaults()
         mpl.style.use(TEMPLATES / "figures.mplstyle")
         mpl.rcParams.update({"figure.figsize": (width, width), "font.sans-serif": families})
@@ -81,12 +80,12 @@ def house_style(width: float = WIDTH, font: str = FONT) -> Iterator[None]:
 
 
 def full_width() -> float:
-    """Return the inches of a figure as wide as the style allows."""
+    """Return the full width of a figure in inches."""
     return float(mpl.rcParams["figure.figsize"][0])
 
 
 def single_width() -> float:
-    """Return the inches of a figure with a single panel."""
+    """Return the width of a figure with a single panel in inches."""
     return min(SINGLE, full_width())
 
 
@@ -103,7 +102,7 @@ def style_of(systems: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def small_multiples(titles: Sequence[str], height: float, least: float = PANEL, **options: Any) -> tuple[Figure, list[Axes]]:
-    """Return a figure and its panels, one for each title, in rows; ``height`` and least width of a panel are in inches.
+    """Return a figure and its panels in rows, one per title; ``height`` and minimum width of a panel are in inches.
 
     ``options`` are those of ``Figure.subplots``, e.g. ``sharex``.
     """
@@ -121,7 +120,7 @@ def small_multiples(titles: Sequence[str], height: float, least: float = PANEL, 
 
 
 def system_legend(figure: Figure, styles: Mapping[str, Mapping[str, Any]], *, lines: bool) -> None:
-    """Explain the markers of systems above the panels; lines only if there are lines."""
+    """Add the legend of systems above the panels, with line styles if there are ``lines``."""
     handles = [Line2D([], [], label=name, **{**style, **({} if lines else {"linestyle": ""})}) for name, style in styles.items()]
     figure.legend(
         handles=handles,
@@ -132,7 +131,7 @@ def system_legend(figure: Figure, styles: Mapping[str, Mapping[str, Any]], *, li
 
 
 def value_rows(panel: Axes, values: np.ndarray, columns: Sequence[str], rows: Sequence[str], *, mark_best: bool = True) -> None:
-    """Print a table of values between 0 and 1, float64 of shape (rows, columns), in shades; bold: the highest of a column."""
+    """Print a shaded table of values from 0 to 1, float64 of shape (rows, columns); the highest of a column is bold."""
     panel.imshow(values, cmap=SHADES, vmin=0, vmax=1, aspect="auto")
     best = np.nanmax(values, axis=0, initial=-1)
     for row, column in zip(*np.nonzero(~np.isnan(values)), strict=True):
@@ -148,17 +147,17 @@ def value_rows(panel: Axes, values: np.ndarray, columns: Sequence[str], rows: Se
 
 
 def below(figure: Figure, text: str) -> None:
-    """Write text below the panels, in lines that fit a figure with one column."""
+    """Write text below the panels, wrapped for a figure of one column."""
     figure.supxlabel(fill(text, int(LETTERS * min(SINGLE, figure.get_figwidth()))))
 
 
 def row_height(systems: Sequence[str]) -> float:
-    """Return the inches of a row of :func:`dot_rows`, so that the markers of many systems do not cover one another."""
+    """Return the height in inches of a row of :func:`dot_rows`, so that markers do not overlap."""
     return max(0.21, 0.055 * len(systems))
 
 
 def dot_rows(panel: Axes, rows: Sequence[str], values: Mapping[str, Sequence[float]], styles: Mapping[str, Any]) -> None:
-    """Draw a row for each dataset and in it a marker for each system, a little below one another.
+    """Draw a row per dataset with a marker per system, vertically staggered.
 
     ``values`` has by system a value for each row, not-a-number if there is none; ``styles`` are those of :func:`style_of`.
     """
@@ -181,9 +180,9 @@ def name_rows(panel: Axes, names: Sequence[str]) -> None:
 
 
 def violin_panels(lengths: Mapping[str, Lengths], systems: Sequence[str], what: str, row: float) -> tuple[Figure, list[Axes]]:
-    """Return a figure of document lengths and its panels: a panel a dataset, a violin a name in rows of some inches.
+    """Return a figure of document lengths and its panels: one panel per dataset, one violin per name in rows of some inches.
 
-    Systems have colours, other names are grey; ``what`` says below the panels which lengths these are.
+    Systems have colours, other names are grey; ``what`` describes the lengths below the panels.
     """
     names = list(dict.fromkeys(name for kinds in lengths.values() for name in kinds))
     styles = style_of(systems)
@@ -194,19 +193,19 @@ def violin_panels(lengths: Mapping[str, Lengths], systems: Sequence[str], what: 
         panel.set_xscale("log")
         panel.xaxis.set_major_formatter(plain)
         name_rows(panel, names)
-    below(figure, f"{what}; white: median and middle half")
+    below(figure, f"{what}; white: median and interquartile range")
     return figure, panels
 
 
 def violin(panel: Axes, place: int, edges: np.ndarray, counts: np.ndarray, colour: str) -> None:
-    """Draw the density over the logarithm of the length in row ``place``, with quartiles; nothing without counts.
+    """Draw the density over the log length in row ``place``, with quartiles; nothing without counts.
 
     ``edges`` are the bounds of n bins in words, int64 of shape (n + 1,), ``counts`` theirs, int64 of shape (n,).
     """
     if not counts.sum():
         return
     bounds = np.maximum(edges[: len(counts) + 1].astype(np.float64), 0.5)
-    # Bins are wider the longer the texts are, so counts are divided by their width on the axis.
+    # Bins grow with the length, so counts are divided by the width of the bin on the axis.
     density = counts / np.log(bounds[1:] / bounds[:-1])
     width = VIOLIN * density / density.max()
     used = np.flatnonzero(counts)
@@ -234,7 +233,7 @@ def is_wide(values: pd.Series) -> bool:
 
 
 def log_where_wide(panel: Axes, values: pd.Series) -> None:
-    """Begin the axis of some values at 0, or make it logarithmic for a wide range; without ticks for no values."""
+    """Start the axis at 0, or make it logarithmic for a wide range; without values it has no ticks."""
     if values.empty:
         panel.set_xticks([])
     elif is_wide(values):
@@ -246,7 +245,7 @@ def log_where_wide(panel: Axes, values: pd.Series) -> None:
 
 
 def words_only(text: str) -> Figure:
-    """Return a figure that says in words why there is nothing to draw."""
+    """Return a figure with a sentence on why there is nothing to draw."""
     figure = Figure(figsize=(single_width(), 0.8), layout="constrained")
     figure.text(0.5, 0.5, fill(text, int(LETTERS * single_width())), ha="center", va="center")
     return figure

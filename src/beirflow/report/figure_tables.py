@@ -1,4 +1,4 @@
-"""The data of the figures, read from the results; and those of their numbers that are in no other table, as CSV.
+"""Data of the figures, read from the results; numbers that no other table has are written as CSV.
 
 ``docs/files.md`` describes ``pareto.csv`` and ``critical_difference.csv``.
 """
@@ -27,7 +27,7 @@ FRONTS = {"seconds_per_query": "front_of_seconds", "index_bytes": "front_of_byte
 Means = Mapping[tuple[str, str], Mapping[str, float]]  # by system and dataset, the measures
 
 Blocks = Sequence[Sequence[str]]
-"""The datasets whose ranks are averaged, those of one corpus together: without those that any compared system was trained on."""
+"""Datasets whose ranks are averaged, grouped by corpus, without those that any compared system was trained on."""
 
 
 def write_figure_tables(
@@ -50,7 +50,7 @@ def pareto_table(means: Means, costs: pd.DataFrame, measure: str) -> pd.DataFram
     table = pd.DataFrame({"system": systems, "datasets": scores.shape[1], measure: scores.mean(axis=1)})
     of_system = [costs[costs["system"] == system] for system in systems]
     table["seconds_per_query"] = [_query_seconds(part) / part["queries"].sum() for part in of_system]
-    # The size is unknown if that of any dataset is.
+    # The total size is unknown if that of any dataset is.
     table["index_bytes"] = [part["index_bytes"].sum(skipna=False) for part in of_system]
     for cost, column in FRONTS.items():
         table[column] = on_front(table[measure].to_numpy(), table[cost].to_numpy())
@@ -71,7 +71,7 @@ def _query_seconds(costs: pd.DataFrame) -> float:
 
 
 def on_front(scores: np.ndarray, costs: np.ndarray) -> list[bool]:
-    """Test by system that its cost is known and no other is at least as good for at most as much, and better in one.
+    """Test by system whether it is on the Pareto front: its cost is known, and no other system dominates it.
 
     Higher scores and lower costs are better; unknown costs are not-a-number.
     """
@@ -102,7 +102,7 @@ def ranks_table(means: Means, measure: str, blocks: Blocks) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Results:
-    """Results of all systems on all datasets, both in the order of the configuration, as the figures show them.
+    """Results of all systems on all datasets, in the order of the configuration, for the figures.
 
     ``means_paths`` are of every system on every dataset, ``corpus_means_paths`` and ``per_query_paths`` on every corpus, in the
     same order; ``rows`` has the corpora of every dataset. A file is read when it is first used; DataError if values are not those

@@ -1,4 +1,4 @@
-"""Draw the figures of the report, each as PDF for papers and as SVG for pages. The same results give the same bytes."""
+"""Draw the figures of the report as PDF and SVG. The same results give the same bytes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -37,17 +37,17 @@ from beirflow.report.figure_tables import FRONTS, Results, pareto_table
 from beirflow.report.registry import FIGURES
 
 COSTS = (
-    ("documents_per_second", "documents indexed\na second"),
-    ("seconds", "seconds,\nall stages"),
-    ("peak_memory_bytes", "most memory\nof a job"),
-    ("index_bytes", "index\non disk"),
+    ("documents_per_second", "documents indexed\nper second"),
+    ("seconds", "total time (s)"),
+    ("peak_memory_bytes", "peak memory\nper job"),
+    ("index_bytes", "index size\non disk"),
 )
-"""Column of ``cost.csv``, and the label below the panel."""
+"""Columns of ``cost.csv`` with the labels of their panels."""
 
 Values = Mapping[tuple[str, str], Any]  # by system and dataset, numbers of a row or a curve
 
-PRINTED = (0.1, 0.25, 0.5, 0.75, 1.0)  # likewise, where its values are printed
-THRESHOLDS = np.arange(1, 101) / 100  # at which the distribution over queries is drawn
+PRINTED = (0.1, 0.25, 0.5, 0.75, 1.0)  # thresholds of the printed distribution over queries
+THRESHOLDS = np.arange(1, 101) / 100  # thresholds of the drawn one
 
 
 def ndcg_difference(results: Results) -> Figure:
@@ -68,7 +68,7 @@ def ndcg_difference(results: Results) -> Figure:
 
 
 def _differences(panel: Axes, results: Results, system: str) -> None:
-    """Draw bars with intervals, datasets in their order; hatched if the baseline is better, a star beside what is significant."""
+    """Draw bars with intervals, hatched if the baseline is better, with a star if significant."""
     table = against(results.comparison, results.main_measure, results.baseline)
     table = table[(table["system_a"] == system) | (table["system_b"] == system)]
     sign = np.where(table["system_a"] == system, 1, -1)
@@ -100,7 +100,7 @@ def recall_over_k(results: Results) -> Figure:
 
 
 def ndcg_per_query(results: Results) -> Figure:
-    """Draw the share of queries that reach a value, over the value: higher is better; for many systems, print it."""
+    """Draw the share of queries that reach a value, over the value; for many systems, print it."""
     printed = len(results.systems) > MOST_LINES
     at = PRINTED if printed else THRESHOLDS
     shares = {key: 1 - np.searchsorted(np.sort(found), at) / len(found) for key, found in results.per_query.items()}
@@ -115,12 +115,12 @@ def ndcg_per_query(results: Results) -> Figure:
 
 
 def _curves(results: Results, x: Any, y: Values, below_all: str, beside: str, markers: int = 1) -> tuple[Figure, list[Axes]]:
-    """Draw a curve a system in a panel a dataset, with one marker for so many points."""
+    """Draw a curve per system in a panel per dataset, with a marker every ``markers`` points."""
     styles = style_of(results.systems)
     figure, panels = small_multiples(results.datasets, 1.3, sharex=True, sharey=True)
     for dataset, panel in zip(results.datasets, panels, strict=True):
         for number, system in enumerate(results.systems):
-            # Markers of systems whose curves touch are offset.
+            # Offset markers, so that overlapping curves remain distinguishable.
             first = round(markers * (number + 0.5) / len(results.systems)) if markers > 1 else 0
             panel.plot(x, y[system, dataset], **styles[system], markevery=(first, markers))
         panel.set_ylim(-0.03, 1.03)
@@ -131,7 +131,7 @@ def _curves(results: Results, x: Any, y: Values, below_all: str, beside: str, ma
 
 
 def _printed(results: Results, values: Values, columns: Sequence[str], text: str) -> Figure:
-    """Print values by system and dataset: a panel a dataset, a row a system."""
+    """Print values by system and dataset: a panel per dataset, a row per system."""
     figure, panels = small_multiples(results.datasets, CELL * len(results.systems) + 0.35, sharey=True)
     for dataset, panel in zip(results.datasets, panels, strict=True):
         value_rows(panel, np.array([values[system, dataset] for system in results.systems]), columns, results.systems)
@@ -140,7 +140,7 @@ def _printed(results: Results, values: Values, columns: Sequence[str], text: str
 
 
 def document_lengths(results: Results) -> Figure:
-    """Draw by dataset a violin for all documents, for the relevant ones, and for the first hits of each system."""
+    """Draw violins per dataset: all documents, relevant ones, and the first hits of each system."""
     figure, panels = violin_panels(results.lengths, results.systems, WORDS, 0.17)
     for panel in panels:
         panel.axhline(1.5, color="#bbbbbb", linewidth=0.6)
@@ -148,7 +148,7 @@ def document_lengths(results: Results) -> Figure:
 
 
 def holes(results: Results) -> Figure:
-    """Draw the share of first hits that are judged for no query, and the score that it may lower; print both for many systems."""
+    """Draw the share of first hits judged for no query beside the main measure; for many systems, print both."""
     styles = style_of(results.systems)
     height = row_height(results.systems) * len(results.datasets) + 0.45
     printed = len(results.systems) > MOST_LINES
@@ -174,7 +174,7 @@ def holes(results: Results) -> Figure:
 
 
 def cost(results: Results) -> Figure:
-    """Plot four kinds of cost: a panel a kind, a row a dataset, a marker a system."""
+    """Plot four kinds of cost: a panel per kind, a row per dataset, a marker per system."""
     styles = style_of(results.systems)
     height = row_height(results.systems) * len(results.datasets) + 0.6
     figure, panels = small_multiples([""] * len(COSTS), height, sharey=True)
@@ -184,7 +184,7 @@ def cost(results: Results) -> Figure:
         values = {system: [table[column][system, row] / size for row in results.datasets] for system in results.systems}
         dot_rows(panel, results.datasets, values, styles)
         known = table[column].dropna() / size
-        panel.set_xlabel(f"{label}{unit}" if len(known) else f"{label}:\nnot known")
+        panel.set_xlabel(f"{label}{unit}" if len(known) else f"{label}:\nunknown")
         log_where_wide(panel, known)
     system_legend(figure, styles, lines=False)
     return figure
@@ -195,7 +195,7 @@ def pareto(results: Results) -> Figure:
     table, styles = pareto_table(results.means, results.costs, results.main_measure), style_of(results.systems)
     figure, panels = small_multiples(["", ""], 2.2, HALF, sharey=True)
     unit, size = bytes_unit(table["index_bytes"].max())
-    scales = {"seconds_per_query": ("milliseconds a query", 1000.0), "index_bytes": (f"index on disk{unit}", 1 / size)}
+    scales = {"seconds_per_query": ("milliseconds per query", 1000.0), "index_bytes": (f"index size on disk{unit}", 1 / size)}
     for (column, (label, factor)), panel in zip(scales.items(), panels, strict=True):
         known = table[table[column].notna()]
         costs = known[column] * factor
@@ -205,12 +205,12 @@ def pareto(results: Results) -> Figure:
             panel.plot(
                 [x], [y], **{**styles[system], "linestyle": ""}, markersize=5, markeredgecolor="white", markeredgewidth=0.3
             )
-        missing = "" if len(known) == len(table) else f"\n({len(table) - len(known)} not known)" if len(known) else ":\nnot known"
+        missing = "" if len(known) == len(table) else f"\n({len(table) - len(known)} unknown)" if len(known) else ":\nunknown"
         panel.set_xlabel(label + missing)
         log_where_wide(panel, costs)
     panels[0].set_ylabel(f"mean {results.main_measure}")
     datasets = "1 dataset" if len(results.datasets) == 1 else f"{len(results.datasets)} datasets"
-    below(figure, f"mean over {datasets}; line: no other system is as good for as little")
+    below(figure, f"mean over {datasets}; line: Pareto front")
     system_legend(figure, styles, lines=False)
     return figure
 
@@ -219,7 +219,7 @@ FUNCTIONS = {
     function.__name__: function
     for function in (ndcg_difference, critical_difference, recall_over_k, ndcg_per_query, document_lengths, holes, pareto, cost)
 }
-"""By name of a figure, the function that draws it."""
+"""Functions that draw the figures, by name."""
 
 
 def draw_figures(*, files: Results, folder: str, style: Mapping[str, Any] | None = None) -> None:

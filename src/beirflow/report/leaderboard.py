@@ -1,4 +1,4 @@
-"""The leaderboard: systems as rows, means first, then every dataset; the uncertainty of its numbers; and the published scores."""
+"""Leaderboard: systems as rows, means first, then every dataset; the uncertainty of its numbers; and the published scores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -33,30 +33,30 @@ from beirflow.report.pages import HEATS, Cell, Table, framed, number
 from beirflow.report.tables import SYSTEM, Sources, main_measures, number_columns, with_short_names
 
 HIGHER, LOWER = "▲", "▼"
-"""Marks of what differs from the baseline at that level, corrected for all comparisons with the baseline on a measure."""
+"""Marks of significant differences to the baseline, corrected for all comparisons with it on a measure."""
 
 KINDS = {"task": "Means by task", "domain": "Means by domain"}  # groups of datasets, and the titles of their tables
-ON_TRUST = "§"  # behind the name of a model whose results are of others
+ON_TRUST = "§"  # mark of a model with published results of others
 TRUSTED = (
-    f"{ON_TRUST}: published results of others in MTEB's layout, taken on trust: made on the hub's copies of the data, and neither"
-    " verified nor tested, ranked or shaded here."
+    f"{ON_TRUST}: results published by others in MTEB's layout, not verified: on the hub's copies of the data, and not tested,"
+    " ranked or shaded here."
 )
-CUT = "‡"  # behind a score on a dataset with documents longer than the limit of the model, before their share
-LEAST_CUT = 0.005  # share that is shown
-SHORT = "¶"  # behind a score of a run with fewer documents a query than the cutoff, before their number
+CUT = "‡"  # mark of a score with truncated documents, before their share
+LEAST_CUT = 0.005  # minimum share that is shown
+SHORT = "¶"  # mark of a run with fewer documents per query than the cutoff, before their number
 ENDS = (
-    f"{SHORT}: the results of this run end at so many documents, fewer than the cutoff of the measure. A low score"
-    " may say that alone, and no test compares it. In a mean, of the dataset with the fewest."
+    f"{SHORT}: number of documents per query in this run, fewer than the cutoff of the measure. This alone may explain a low"
+    " score, which is not tested. Of a mean, the smallest number of its datasets."
 )
-TRAINED = "†"  # behind a score on a dataset that the system was trained on
-Marks = Mapping[tuple[str, str], str]  # by system and dataset, the difference to the baseline
+TRAINED = "†"  # mark of a score on a dataset that the system was trained on
+Marks = Mapping[tuple[str, str], str]  # marks by system and dataset
 NOTHING: Marks = MappingProxyType({})
 
 
 def leaderboard(summary: pd.DataFrame, measure: str, marks: Marks = NOTHING, references: pd.DataFrame | None = None) -> Table:
-    """Return a table of systems × means and datasets by one measure of ``summary.csv``, the highest first mean first.
+    """Return a table of systems × means and datasets by one measure of ``summary.csv``, sorted by the first mean, descending.
 
-    Below are the rows of ``references``, the content of ``references.csv``.
+    The rows of ``references``, the content of ``references.csv``, are at the end.
     """
     means, datasets = (_names(summary[summary["split"].isna() == average]) for average in (True, False))
     caption = f"{measure} of every system: means over datasets, then every dataset"
@@ -64,11 +64,11 @@ def leaderboard(summary: pd.DataFrame, measure: str, marks: Marks = NOTHING, ref
     trained, cut = _trained(summary), _cut(summary)
     cut |= {key: f"{cut.get(key, '')} {SHORT}{most}" for key, most in ending_early(summary, measure).items()}
     spread = by_pair(summary, DEVIATION + measure)
-    behind = {
+    suffixes = {
         key: (f" ± {spread[key]:.4f}" if key in spread else "") + (TRAINED if key in trained else "") + cut.get(key, "")
         for key in {*spread, *trained, *cut}
     }
-    table = _table(f"results-{measure}", measure, caption, _values(summary, measure), labels, len(means), marks, behind)
+    table = _table(f"results-{measure}", measure, caption, _values(summary, measure), labels, len(means), marks, suffixes)
     of_others = [] if references is None or measure not in references else _references(references, measure, list(labels))
     return replace(table, rows=[*table.rows, *of_others])
 
@@ -79,7 +79,7 @@ def _references(references: pd.DataFrame, measure: str, labels: Sequence[str]) -
     rows = []
     for (model, revision), part in references.groupby(["model", "revision"], sort=False):
         values = dict(zip(part["dataset"], part[measure], strict=True))
-        # No rank, mark or shade: nothing here says that these scores are comparable.
+        # No rank, mark or shade, since these scores are not known to be comparable.
         cells = [Cell(f"{model} at {str(revision)[:10]} {ON_TRUST}")]
         for label in labels:
             members = groups.get(
@@ -91,7 +91,7 @@ def _references(references: pd.DataFrame, measure: str, labels: Sequence[str]) -
 
 
 def own_leaderboard(summary: pd.DataFrame, measure: str) -> Table | None:
-    """Return systems × means and datasets, each by the measure of its authors; None if that is ``measure`` for all."""
+    """Return systems × means and datasets, each by the measure of the dataset's authors; None if that is ``measure`` for all."""
     if OWN_MEASURE not in summary:
         return None
     rows = [row for row in summary.to_dict("records") if not str(row[OWN_MEASURE]).startswith(NOT_AVERAGED)]
@@ -100,23 +100,23 @@ def own_leaderboard(summary: pd.DataFrame, measure: str) -> Table | None:
     means = {str(row["dataset"]) for row in rows if not isinstance(row["split"], str)}
     names = sorted(own, key=lambda name: name not in means)
     labels = {name: f"{name.partition(' (')[0] if name in means else name}: {own[name]}" for name in names}
-    caption = "Every dataset by the measure by which its authors compare systems"
-    return _table("own-measures", "By the measures of the authors", caption, values, labels, len(means))
+    caption = "Every dataset by the main measure of its authors"
+    return _table("own-measures", "Measures of the authors", caption, values, labels, len(means))
 
 
 def _cut(summary: pd.DataFrame) -> dict[tuple[str, str], str]:
-    """Return, for systems with datasets of which they did not read all documents to the end, how large a share these are."""
+    """Return the share of truncated documents by system and dataset."""
     return {key: f" {CUT}{share:.0%}" for key, share in by_pair(summary, TRUNCATED).items() if share >= LEAST_CUT}
 
 
 def _trained(summary: pd.DataFrame) -> set[tuple[str, str]]:
-    """Return the systems with the datasets that they were trained on."""
+    """Return systems with the datasets that they were trained on."""
     splits = by_pair(summary[summary["split"].notna()], TRAINED_ON)
     return {key for key, split in splits.items() if split not in (NOT_TRAINED, NOT_STATED)}
 
 
 def significance_marks(comparison: pd.DataFrame, measure: str, baseline: str) -> Marks:
-    """Return the marks of ``significance.csv`` for a measure, by system and dataset; none if another measure was tested."""
+    """Return the marks of significant differences in a measure, by system and dataset; none if it was not tested."""
     marks = {}
     for row in against(comparison, measure, baseline).query("p_holm < @LEVEL").to_dict("records"):
         other, sign = (row["system_b"], -1) if row["system_a"] == baseline else (row["system_a"], 1)
@@ -125,7 +125,7 @@ def significance_marks(comparison: pd.DataFrame, measure: str, baseline: str) ->
 
 
 def published_table(summary: pd.DataFrame, measure: str, sources: Sources) -> Table | None:
-    """Return the published scores of a measure, and below each the difference to ours; None if nothing may be compared."""
+    """Return the published scores of a measure with the difference to ours; None if nothing is comparable."""
     if f"published_{measure}" not in summary:
         return None
     compared = summary[summary[f"published_{measure}"].notna()]
@@ -136,7 +136,7 @@ def published_table(summary: pd.DataFrame, measure: str, sources: Sources) -> Ta
         by_dataset: dict[str, Mapping[Any, Any]] = {row["dataset"]: row for row in part.to_dict("records")}
         rows.append([Cell(str(system)), *(_published(by_dataset.get(name), str(system), measure, sources) for name in datasets)])
     columns = [SYSTEM, *number_columns(datasets)]
-    caption = f"Published {measure}, and below it measured minus published, by which a column sorts"
+    caption = f"Published {measure}, and below it Δ (measured minus published); columns sort by Δ"
     return Table(f"published-{measure}", f"{measure}: published scores", caption, columns, rows, close=True)
 
 
@@ -149,7 +149,7 @@ def _published(row: Mapping[Any, Any] | None, system: str, measure: str, sources
 
 
 def kind_tables(summary: pd.DataFrame, measure: str) -> list[tuple[Table, list[str]]]:
-    """Return the means by task and by domain, each with the datasets of its columns; none if every dataset would be alone."""
+    """Return the means by task and by domain with the datasets of each column; none if every dataset would be alone."""
     kinds, tables = load_catalogue().kinds, []
     values = _values(summary[summary["split"].notna()], measure)
     datasets = dict.fromkeys(dataset for _, dataset in values)
@@ -186,11 +186,11 @@ def _table(
     labels: Mapping[str, str],
     means: int,
     marks: Marks = NOTHING,
-    behind: Marks = NOTHING,
+    suffixes: Marks = NOTHING,
 ) -> Table:
-    """Return systems × columns, the first of which are means; if not all are, the highest in the first comes first.
+    """Return systems × columns, of which the first are means; unless all are, sorted by the first column, descending.
 
-    ``marks`` and ``behind`` are what stands above and behind a number.
+    ``marks`` are superscripts of numbers, ``suffixes`` follow them.
     """
     systems = list(dict.fromkeys(system for system, _ in values))
     if ranked := means < len(labels):
@@ -204,13 +204,13 @@ def _table(
             plain, key = number(value), (system, column)
             best = several and bool(known) and value == max(known)
             heat = _heat(value, known) if several and value == value else 0
-            row.append(Cell(plain.text + behind.get(key, ""), plain.value, best, marks.get(key, ""), heat))
+            row.append(Cell(plain.text + suffixes.get(key, ""), plain.value, best, marks.get(key, ""), heat))
     columns = [SYSTEM, *number_columns(labels.values(), means if ranked else 0)]
     return Table(name, title, caption, columns, rows, tall=True, close=True)
 
 
 def _heat(value: float, known: Sequence[float]) -> int:
-    """Grade a value between 0, the worst of its column, and ``HEATS``, the best."""
+    """Return the shade of a value, from 0 for the worst of its column to ``HEATS`` for the best."""
     low, high = min(known), max(known)
     return round(HEATS * (value - low) / (high - low)) if high > low else 0
 
@@ -222,44 +222,41 @@ def notes(
     uncertainty: pd.DataFrame | None = None,
     references: pd.DataFrame | None = None,
 ) -> list[str]:
-    """Return the sentences that a reader of the leaderboard needs."""
+    """Return the notes of a leaderboard."""
     tested = (
-        f"paired randomisation test, of a mean the t-test; p < {LEVEL} after Holm's correction for all comparisons"
-        " with it on the measure, of a mean for those there"
+        f"paired randomisation test, for means the t-test; p < {LEVEL} after Holm's correction for all comparisons"
+        " with it on the measure, for means those of each mean"
     )
     ends = any(ending_early(summary, measure) for measure in main_measures(summary))
     signs = [
-        (len(set(summary["system"])) > 1, "Bold: the best of a column. Shade: how near to the best of its column."),
+        (len(set(summary["system"])) > 1, "Bold: best of a column. Shade: position between worst and best of the column."),
         (marked, f"{HIGHER} {LOWER}: significantly higher or lower than the baseline, {baseline} ({tested})."),
         *((True, sentence) for sentence in _uncertainty_notes(uncertainty)),
         (
             SEEDS in summary,
-            "±: standard deviation over the seeds of a mean over them; no interval, test or rank is of such a mean.",
+            "±: standard deviation over seeds, of a mean over them; such means have no interval, test or rank.",
         ),
-        (_trained(summary), f"{TRAINED}: the system, or one that it is made from, was trained or tuned on this dataset."),
+        (_trained(summary), f"{TRAINED}: the system, or one that it uses, was trained or tuned on this dataset."),
         (ends, ENDS),
-        (
-            _cut(summary),
-            f"{CUT}: the share of documents that were longer than the limit of the model, so that it read a part of each.",
-        ),
+        (_cut(summary), f"{CUT}: share of truncated documents, longer than the limit of the model."),
     ]
     sentences = [sentence for is_shown, sentence in signs if is_shown]
     apart = [each.removeprefix(NOT_AVERAGED) for each in distinct(summary.get(OWN_MEASURE, ())) if each.startswith(NOT_AVERAGED)]
-    sentences += [f"The authors of these datasets use several measures, which no mean joins: {each}." for each in apart]
+    sentences += [f"The authors of these datasets use several measures, which are not averaged: {each}." for each in apart]
     if TRAINED_ON in summary and (unknown := _names(summary[summary[TRAINED_ON] == NOT_STATED], "system")):
-        sentences.append(f"Training data are not stated, so no mean is known to be zero-shot for: {', '.join(unknown)}.")
+        sentences.append(f"Training data unknown, so no mean is known to be zero-shot: {', '.join(unknown)}.")
     for label, _, members in (name.partition(" (") for name in _names(summary[summary["split"].isna()])):
         sentences.append(f"{label[0].upper()}{label[1:]}: {members.removesuffix(')')}.")
     if assumed := distinct(summary.get(ASSUMED, ())):
-        sentences.append(f"Assumed, since the files of a model do not say it: {BETWEEN.join(assumed)}.")
+        sentences.append(f"Assumed (not specified in the model files): {BETWEEN.join(assumed)}.")
     sentences += [f"Judgements of {each}." for each in of_datasets(summary)]
     return [*sentences, TRUSTED] if references is not None else sentences
 
 
 def ranks_table(uncertainty: pd.DataFrame, measure: str) -> Table | None:
-    """Return the uncertainty of the first column of a leaderboard, the best system first; None if the measure was not tested.
+    """Return the uncertainty of the first column of a leaderboard, best system first; None if the measure was not tested.
 
-    That is the first mean over datasets, or a single dataset. Of several kinds of draws, it is the first: of queries.
+    That column is the first mean over datasets, or a single dataset. The draws are those of queries.
     """
     of_measure = uncertainty[(uncertainty["measure"] == measure) & (uncertainty["resampled"] == QUERIES)]
     if of_measure.empty:
@@ -273,32 +270,30 @@ def ranks_table(uncertainty: pd.DataFrame, measure: str) -> Table | None:
 
 
 def nanobeir_table(nanobeir: pd.DataFrame, measure: str) -> Table | None:
-    """Return ``nanobeir.csv`` of a measure; None if no dataset is there in full and as NanoBEIR's sample."""
+    """Return ``nanobeir.csv`` of a measure; None without a dataset both in full and as NanoBEIR's sample."""
     rows = nanobeir[nanobeir["measure"] == measure]
     return None if rows.empty else framed("nanobeir-{measure}", with_short_names(rows), measure=measure)
 
 
 def _uncertainty_notes(uncertainty: pd.DataFrame | None) -> list[str]:
-    """Return sentences on the columns of ranks, and on the power of each dataset; none without intervals."""
+    """Return notes on the columns of ranks, and on the power of each dataset; none without intervals."""
     if uncertainty is None or uncertainty.empty:
         return []
-    drawn = "95 %: interval of the mean, the queries of every dataset drawn again with replacement (bootstrap)"
-    sentences = [f"{drawn}; not known of fewer than {FEWEST} queries, and where all have the same value."]
+    interval = "95 %: confidence interval of the mean (bootstrap over queries)"
+    sentences = [f"{interval}; unknown for fewer than {FEWEST} queries, and where all have the same value."]
     if uncertainty["system"].nunique() < 2:
         return sentences
     sentences.append(
-        "Rank: its 95 % interval over the same draws. First: the share of draws in which the system is the best. Alike: two"
-        " systems that share a letter are not told apart by the tests, after Holm's correction for all pairs."
+        "Rank: its 95 % interval over the same draws. P(best): the share of draws in which the system is the best. Group:"
+        " systems that share a letter are not significantly different after Holm's correction for all pairs."
     )
     measure = str(uncertainty["measure"].iloc[0])
     known = with_short_names(uncertainty[uncertainty["measure"] == measure].dropna(subset="detectable"))
     by_dataset = dict(zip(known["dataset"], known["detectable"], strict=True))
-    least = ", ".join(f"{name} {value:.4f}" for name, value in by_dataset.items())
-    power = (
-        f"Least difference in {measure} that a single test at the level of {LEVEL} finds with 80 % power (median of all pairs)"
-    )
+    detectable = ", ".join(f"{name} {value:.4f}" for name, value in by_dataset.items())
+    power = f"Minimum detectable difference in {measure} (80 % power, a single test at level {LEVEL}, median of all pairs)"
     larger = "Marks and letters are corrected for the number of tests, so they need larger ones."
-    return [*sentences, f"{power}: {least}. {larger}"] if least else sentences
+    return [*sentences, f"{power}: {detectable}. {larger}"] if detectable else sentences
 
 
 def uncertainty_table(uncertainty: pd.DataFrame) -> Table:
@@ -314,6 +309,6 @@ def _with_spans(uncertainty: pd.DataFrame) -> pd.DataFrame:
 
 
 def _span(low: float, high: float, form: str = "g") -> Cell:
-    """Return the cell of an interval: one number if both bounds look alike, and words if they are not known."""
+    """Return the cell of an interval: one number if both bounds are printed alike, words if they are unknown."""
     first, last = (format(bound, form) for bound in (low, high))
-    return Cell("not known" if low != low else first if first == last else f"{first}–{last}", low)
+    return Cell("unknown" if low != low else first if first == last else f"{first}–{last}", low)

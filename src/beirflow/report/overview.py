@@ -1,4 +1,4 @@
-"""Targets: those that can be asked for, the probable meaning of an unknown one, and the summary of a run with nothing to do."""
+"""Targets of the workflow: their list, the closest one to an unknown target, and the summary of a run with nothing to do."""
 
 from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
@@ -13,11 +13,11 @@ from beirflow.core.patterns import Pattern
 from beirflow.data.catalogue.schema import nearest
 from beirflow.report.registry import FIGURES, TABLES
 
-SHOWN = 5  # names of systems or datasets in the text
+SHOWN = 5  # maximum number of names of systems or datasets in the text
 
 
 def overview(*, experiment: Experiment, results: Path, configured: str = "") -> str:
-    """Return the targets with their results, for the terminal; ``configured`` is how the command line named the configuration."""
+    """Return the targets with their results, for the terminal; ``configured`` are the options that name the configuration."""
     systems, rows, targets = list(experiment.chosen_systems), list(experiment.chosen_rows), target_words(results)
     width = max(map(len, targets))
     return "\n".join(
@@ -31,7 +31,7 @@ def overview(*, experiment: Experiment, results: Path, configured: str = "") -> 
 
 
 def target_words(results: Path) -> dict[str, str]:
-    """Return the targets in a word, with what each makes."""
+    """Return the named targets with descriptions."""
     return {
         "try": "every system on 24 documents, before hours of work",
         "estimate": "time, downloads and disk space, before anything runs",
@@ -43,9 +43,9 @@ def target_words(results: Path) -> dict[str, str]:
 
 
 def next_step(targets: Collection[str], results: Path, configured: str) -> str:
-    """Return the end of a run that made the report or the summary: where it is, and what to do next; else nothing."""
+    """Return the path of the report or the summary and the next command, for the end of a run that made it; else nothing."""
     if results.name == TRIAL:
-        return ""  # the run that tries the systems prints the next command
+        return ""  # the trial prints the next command itself
     if {*targets} & {"report", str(results / REPORT)}:
         return f"Report: {(results / REPORT).absolute()}\nTo check every number: snakemake --cores 1{configured} -- audit"
     if {*targets} & {"summary", str(results / SUMMARY)}:
@@ -65,10 +65,10 @@ def is_made(target: str, results: str, experiment: Experiment) -> bool:
     return target.startswith(folder) and any(_near(path, pattern, known) == path for pattern in PATTERNS)
 
 
-def meant(target: str, results: str, experiment: Experiment, rules: Collection[str]) -> str:
-    """Return ``; did you mean 'x'?`` with the nearest target to one that no rule makes; empty if nothing is near.
+def closest_target(target: str, results: str, experiment: Experiment, rules: Collection[str]) -> str:
+    """Return ``; did you mean 'x'?`` with the closest target to an unknown one; empty if none is close.
 
-    For a setting or an option after ``--``, the advice is to move it before.
+    For a setting or an option after ``--``, return the advice to move it before.
     """
     if target.startswith("--") or "=" in target:
         return "; after -- there are only targets: write options before it, snakemake --config … -- summary, or leave -- out"
@@ -76,7 +76,7 @@ def meant(target: str, results: str, experiment: Experiment, rules: Collection[s
     fixed = [f"{folder}{pattern}" for pattern in PATTERNS if "{" not in pattern]
     if not target.startswith(folder):
         parts = PurePath(target).parts
-        # The results may be in another folder than thought.
+        # Perhaps the user is mistaken about the folder of the results.
         for path in ("/".join(parts[start:]) for start in range(len(parts))):
             if near := next((near for pattern in PATTERNS if (near := _near(path, pattern, known))), ""):
                 return f"; did you mean {folder + near!r}?"
@@ -111,7 +111,7 @@ def _known(experiment: Experiment) -> dict[str, list[str]]:
 
 
 def _near(path: str, pattern: Pattern, known: Mapping[str, list[str]]) -> str:
-    """Return a path of a pattern with the nearest known names; empty if the path is of no such form."""
+    """Return a path of a pattern with the closest known names; empty if the path does not match the pattern."""
     names = pattern.names_in(path)
     if names is None:
         return ""
@@ -124,12 +124,12 @@ def _near(path: str, pattern: Pattern, known: Mapping[str, list[str]]) -> str:
     return pattern(**names)
 
 
-def table_again(summary: Path, targets: Collection[str]) -> str:
-    """Return the summary once more, for the terminal; empty if it was not a target, or is not there or no table."""
-    wanted = any(target == "summary" or Path(target).name == summary.name for target in targets)
-    if not (wanted and summary.is_file()):
+def existing_summary(summary: Path, targets: Collection[str]) -> str:
+    """Return an existing summary for the terminal; empty if it was not a target, is missing or is no table."""
+    requested = any(target == "summary" or Path(target).name == summary.name for target in targets)
+    if not (requested and summary.is_file()):
         return ""
-    # Here, since it takes longer than planning a run, which rarely needs it.
+    # Imported only here: it takes longer than planning a run, which rarely needs it.
     from beirflow.core.csv_files import read_named_csv
     from beirflow.evaluation.summary import for_terminal
 

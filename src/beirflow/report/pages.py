@@ -1,7 +1,7 @@
-"""Self-contained HTML pages: one file each, without any network access.
+"""Self-contained HTML pages: one file each, without network access.
 
-The templates, the style and the scripts are in ``workflow/report``. All data are text: the templates escape it,
-and the page's own policy lets a browser run no script but the one that was there when the page was written.
+Templates, style and scripts are in ``workflow/report``. All data are text that the templates escape, and the content security
+policy of a page allows only its own script.
 """
 
 import hashlib
@@ -31,9 +31,9 @@ HEATS = 6  # shades of a column by nearness to its best number; the style has on
 class Column:
     """A column of a table."""
 
-    label: str  # its header
-    number: bool = True  # whether it holds numbers: aligned on the right, sorted by value
-    classes: str = "number"  # names for the style
+    label: str  # header
+    number: bool = True  # whether it holds numbers: right-aligned, sorted by value
+    classes: str = "number"  # CSS classes
 
 
 def words(label: str, classes: str = "") -> Column:
@@ -45,30 +45,30 @@ def words(label: str, classes: str = "") -> Column:
 class Cell:
     """One cell of a table."""
 
-    text: str  # what is read
-    value: float | None = None  # what a column of numbers is sorted by; None, which stays last, where there is no number
-    best: bool = False  # whether it is marked as the best of those it is compared with
-    note: str = ""  # a letter or mark that a note below the table explains
-    heat: int = 0  # its shade, up to ``HEATS``; 0 for none
+    text: str  # displayed text
+    value: float | None = None  # sort key in a column of numbers; None sorts last
+    best: bool = False  # whether it is marked as the best
+    note: str = ""  # letter or mark that a note below the table explains
+    heat: int = 0  # shade, up to ``HEATS``; 0 for none
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table that sorts."""
+    """A sortable table."""
 
     name: str  # unique on the page
-    title: str  # the title of its section
-    caption: str  # what it holds
+    title: str  # title of its section
+    caption: str  # description
     columns: Sequence[Column]  # from left to right; the first names the row
-    rows: Sequence[Sequence[Cell]]  # of cells
-    # headers above the columns but the first, each with the number of columns that it spans; none if empty
+    rows: Sequence[Sequence[Cell]]  # cells by row
+    # headers above all columns but the first, each with the number of columns that it spans
     groups: Sequence[tuple[str, int]] = ()
     tall: bool = False  # whether it scrolls in a frame of limited height
-    close: bool = False  # whether its columns stand close together
+    close: bool = False  # whether its columns are narrow
 
 
 class Notes:
-    """Texts that are too long for a cell, each named by a letter in the order of their first mention."""
+    """Notes of a table, lettered in the order of first mention."""
 
     def __init__(self) -> None:
         self._letters: dict[str, str] = {}
@@ -89,10 +89,10 @@ def number(value: Any, form: str = ".4f") -> Cell:
 
 
 def framed(name: str, frame: pd.DataFrame, without: Collection[str] = (), **named: str) -> Table:
-    """Return the table of this name in ``workflow/report/tables.yaml`` from the rows of a data frame, some columns left out.
+    """Build a table of ``workflow/report/tables.yaml`` from a data frame, ``without`` some columns.
 
-    ``named`` fills in the names in braces. A value that is a :class:`Cell` stays as it is; a number that is not known, and what
-    is no text in a column of words, is empty.
+    ``named`` fills in the names in braces. A :class:`Cell` is used as is; unknown numbers, and non-text in a column of words, are
+    empty.
     """
     about: dict[str, Any] = {
         key: value.format(**named) if isinstance(value, str) else value for key, value in shown_tables()[name].items()
@@ -115,16 +115,16 @@ def framed(name: str, frame: pd.DataFrame, without: Collection[str] = (), **name
 
 @cache
 def shown_tables() -> dict[str, dict[str, Any]]:
-    """Return the content of ``tables.yaml`` of the workflow and of extensions, by the name of the table.
+    """Return the content of ``tables.yaml`` of the workflow and of extensions, by name of the table.
 
-    Columns that an extension adds to a group of a table are behind its first one.
+    Columns that an extension adds to a group follow its first one.
     """
     core, *others = (read_yaml(path) for folder in with_extensions(TEMPLATES) if (path := folder / "tables.yaml").is_file())
     tables: dict[str, dict[str, Any]] = core
     for name, table in (each for more in others for each in more.items()):
         for group, columns in table["columns"].items() if name in tables else ():
-            (first, shown), *behind = tables[name]["columns"][group].items()
-            tables[name]["columns"][group] = {first: shown, **columns, **dict(behind)}
+            (first, shown), *others = tables[name]["columns"][group].items()
+            tables[name]["columns"][group] = {first: shown, **columns, **dict(others)}
         tables.setdefault(name, table)
     return tables
 
@@ -136,12 +136,12 @@ def _cell(value: Any, form: str | None, unit: float) -> Cell:
 
 
 def short(value: float) -> str:
-    """Return a number with at most three digits that count."""
+    """Return a number with three significant digits, or whole from 100 on."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _least(value: float) -> str:
-    """Return a short number, or that it is below 0.001."""
+    """Return a short number, or ``< 0.001``."""
     return "< 0.001" if 0 < value < 0.001 else short(value)
 
 
@@ -150,26 +150,26 @@ FORMS: Mapping[str, Callable[[float], str]] = {
     "least": _least,
     "p": lambda p: "< 0.0001" if p < 0.0001 else f"{p:.4f}",
 }
-"""Ways to write numbers besides those of Python, by their names in ``tables.yaml``."""
+"""Number formats besides those of Python, by name in ``tables.yaml``."""
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
-    """Return a number of things in words."""
+    """Return a count with its noun."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names as a list in words."""
+    """Join names as an English list."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else "none"
 
 
 def embedded(figure: Figure, svg: Path) -> dict[str, str]:
-    """Return a figure for a template: inside the page as an image, so that nothing in it touches the page."""
+    """Return a figure for a template, embedded as an image, which isolates it from the page."""
     return {"title": figure.title, "alt": figure.alt, "data": b64encode(svg.read_bytes()).decode()}
 
 
 def write_page(template: str, path: str | Path, values: Mapping[str, Any], *, scripts: Sequence[str] = ()) -> None:
-    """Fill a template with escaped values, which it knows as ``report``, and write it with the given scripts joined to one.
+    """Render a template with escaped values as ``report``, and write the page with the given scripts.
 
     Template and scripts are files in ``workflow/report``, or in ``report`` of an extension; a template that extends
     ``page.html.j2`` needs ``title``.
@@ -179,9 +179,9 @@ def write_page(template: str, path: str | Path, values: Mapping[str, Any], *, sc
     write_text(path, page)
 
 
-@cache  # a template is compiled once, which takes longer than to fill it
+@cache  # compiling a template takes longer than rendering it
 def _templates() -> Environment:
-    # A name that the values lack is an error, and not a gap on the page.
+    # A missing value is an error, not a gap on the page.
     environment = Environment(
         loader=FileSystemLoader(with_extensions(TEMPLATES)),
         autoescape=True,
@@ -194,19 +194,19 @@ def _templates() -> Environment:
 
 
 def _own(files: Sequence[str]) -> Markup:
-    """Return files of the project, which are not escaped."""
+    """Return files of the project, unescaped."""
     environment = _templates()
     loader: Any = environment.loader
     return Markup("\n".join(loader.get_source(environment, file)[0] for file in files))  # noqa: S704
 
 
 def _policy(code: Mapping[str, str]) -> str:
-    """Return the content security policy: only the page's own style and script, and images inside it."""
+    """Return the content security policy: only the page's own style and script, and embedded images."""
     allowed = [f"{name}-src 'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for name, text in code.items()]
     return "; ".join(["default-src 'none'", "img-src data:", "base-uri 'none'", "form-action 'none'", *allowed])
 
 
-def record_derived_files(*, paths: Sequence[str], manifest_path: str, record_path: str, job: Job, **facts: Any) -> None:
-    """Record the derived files, the manifest of the results that they were made from, and further facts."""
+def record_derived_files(*, paths: Sequence[str], manifest_path: str, record_path: str, job: Job, **fields: Any) -> None:
+    """Write the record of derived files with the manifest of their results and further fields."""
     outputs = {path: file_digest(path) for path in paths}
-    write_record(record_path, job, inputs={manifest_path: file_digest(manifest_path)}, outputs=outputs, **facts)
+    write_record(record_path, job, inputs={manifest_path: file_digest(manifest_path)}, outputs=outputs, **fields)

@@ -1,4 +1,4 @@
-"""Published results of others in the layout of MTEB, which nothing here verified: ``references.csv`` of ``docs/files.md``."""
+"""Unverified results of others in MTEB's layout: ``references.csv`` of ``docs/files.md``."""
 
 import json
 import logging
@@ -29,8 +29,8 @@ def collect_references(
 ) -> None:
     """Write ``references.csv`` from the JSON of tasks; ``tasks`` has by task the dataset and its evaluated split.
 
-    A dataset of several tasks has their mean, if all of them are there. Raise DataError if a file is no result of its task, or a
-    score is no fraction.
+    A dataset of several tasks gets their mean, if all are there. Raise DataError if a file is no result of its task or a score
+    is no fraction.
     """
     found: dict[tuple[str, Path, str], dict[str, dict[str, Any]]] = {}
     for path in map(Path, dict.fromkeys(reference_paths)):
@@ -39,18 +39,18 @@ def collect_references(
         found.setdefault((row["model"], path.parent, row["dataset"]), {})[path.stem] = row
     rows = []
     for (_, folder, dataset), parts in found.items():
-        wanted = sum(name == dataset for name, _ in tasks.values())
-        if len(parts) == wanted:
+        expected = sum(name == dataset for name, _ in tasks.values())
+        if len(parts) == expected:
             rows.append(_mean_of([*parts.values()]))
         else:
             few = "%s: results of %d of %d forums of %s; a mean of fewer is not comparable, so it is left out"
-            logger.warning(few, folder, len(parts), wanted, dataset)
+            logger.warning(few, folder, len(parts), expected, dataset)
     columns = ("model", "revision", "dataset", "mteb_version", "dataset_revision", "sha256", *measures)
     write_csv(pd.DataFrame(rows, columns=list(columns)), table_path)
 
 
 def _mean_of(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the row of a dataset from those of its tasks: means of measures that all have, and what they say otherwise."""
+    """Return the row of a dataset from those of its tasks: means of common measures, joined texts."""
     row: dict[str, Any] = {}
     for key, value in parts[0].items():
         values = [part.get(key) for part in parts]
@@ -62,13 +62,13 @@ def _mean_of(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _reference(path: Path, of_task: Sequence[str], measures: Sequence[str]) -> dict[str, Any] | None:
-    """Return the row of a file; None, with a warning, for one in an older form of MTEB's."""
+    """Return the row of a file; None, with a warning, for an older format of MTEB's."""
     dataset, split = of_task
     try:
         result = json.loads(path.read_bytes())
         if "scores" not in result and split in result:
-            problem = "it is in an older form of MTEB's, without 'scores', and is left out"
-            logger.warning("%s: %s; to have it shown, evaluate again with a newer MTEB", path, problem)
+            problem = "older format of MTEB's, without 'scores', left out"
+            logger.warning("%s: %s; evaluate again with a newer MTEB to include it", path, problem)
             return None
         (scores,) = (each for each in result["scores"][split] if each["hf_subset"] == "default")
         versions = {key: str(result.get(key) or "") for key in ("mteb_version", "dataset_revision")}

@@ -1,8 +1,7 @@
-"""The figures and tables for reading, from ``workflow/report/registry.yaml``: names, titles, and what each shows or is made from.
+"""Figures and tables of the report, from ``workflow/report/registry.yaml``: names, titles and descriptions.
 
-Rules, pages and audits ask this module, which imports nothing large. A figure of the report is drawn by the function of its
-name in :mod:`beirflow.report.figures`; its caption is ``workflow/report/<name>.rst``, which Snakemake reads for its own report
-too.
+Rules, pages and audits use this module, so it imports nothing large. The function of the same name in
+:mod:`beirflow.report.figures` draws a figure; its caption is ``workflow/report/<name>.rst``, also for Snakemake's own report.
 """
 
 from collections.abc import Mapping
@@ -18,7 +17,7 @@ _REGISTRY = read_yaml(TEMPLATES / "registry.yaml")
 
 
 class Figure(NamedTuple):
-    """A figure on a page: its heading, text for readers who do not see it, and the name of the CSV of its numbers, if any."""
+    """A figure on a page: heading, alternative text, and the name of the CSV of its numbers, if any."""
 
     title: str
     alt: str

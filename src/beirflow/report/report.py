@@ -1,4 +1,4 @@
-"""The report: everything that was measured on one page, from the table of all results down to single queries."""
+"""The report: all measurements on one page, from the table of results down to single queries."""
 
 import gzip
 import json
@@ -23,7 +23,7 @@ from beirflow.report.registry import FIGURES, TEMPLATES
 from beirflow.run.by_name import by_name
 
 NOTHING: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
-MOST_NAMED = 4  # systems that the first sentence names
+MOST_NAMED = 4  # maximum number of systems that the first sentence names
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def write_report(
 ) -> None:
     """Write the page, and a record of it and of all other derived files.
 
-    ``additions`` has functions that return a table below that of costs, or None, and a note, and, by their names, their arguments
+    ``additions`` has the names of functions that return a further table of costs, or None, and a note; with their arguments
     besides the costs.
     """
     summary = read_named_csv(files.summary_path)
@@ -104,7 +104,7 @@ def write_report(
         },
         "inspections": [(Path(path).stem, _packed(path)) for path in files.inspection_paths],
         "matches": [(Path(path).parent.name, Path(path).stem, _packed(path)) for path in files.matches_paths],
-        "facts": _facts(manifest, files.manifest_path),
+        "provenance": _provenance(manifest, files.manifest_path),
         "manifest": json.dumps(manifest, indent=2, ensure_ascii=False),
     }
     write_page("report.html.j2", report_path, values, scripts=("tables.js", "pair.js", "report.js"))
@@ -116,7 +116,7 @@ def write_report(
 
 
 def _datasets(means: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return every dataset, and after one of forums its forums, with all measures of all systems, and how early runs end."""
+    """Return every dataset, each followed by its forums, with all measures of all systems, and the lengths of short runs."""
     datasets: dict[str, dict[str, Any]] = {}
     for record in means:
         kept = {name: record["counts"][name] for name in ("documents", "queries", "judgements") if name in record["counts"]}
@@ -140,7 +140,7 @@ def _lead(systems: Sequence[str], datasets: Sequence[Mapping[str, Any]], manifes
     named = listed(systems) if len(systems) <= MOST_NAMED else counted(len(systems), "system")
     parts = [entry["name"] for entry in corpora if re.search(r"\.(documents|sample)-", entry["name"])]
     sampled = f" Samples, not whole datasets: {listed(parts)}." if parts else ""
-    return f"How well {named} retrieve from {data}.{sampled} Written {manifest['written'].partition('T')[0]}."
+    return f"Retrieval quality of {named} on {data}.{sampled} Generated {manifest['written'].partition('T')[0]}."
 
 
 def _figure(path: Path, folder: Path) -> dict[str, Any]:
@@ -153,23 +153,23 @@ def _figure(path: Path, folder: Path) -> dict[str, Any]:
 
 
 def _packed(path: str) -> str:
-    """Return a file, compressed and in letters that mean nothing to a browser: a third of the size, and never markup."""
-    # Without a time in the header, so that equal files give equal pages.
+    """Return a file as gzip in base64: a third of the size, and never markup."""
+    # No time in the header, so that equal files give equal pages.
     return b64encode(gzip.compress(Path(path).read_bytes(), compresslevel=6, mtime=0)).decode()
 
 
-def _facts(manifest: Mapping[str, Any], manifest_path: str) -> list[tuple[str, str]]:
-    """Return the main facts of the manifest, and its digest."""
+def _provenance(manifest: Mapping[str, Any], manifest_path: str) -> list[tuple[str, str]]:
+    """Return the main fields of the manifest, and its digest."""
     repository, environment = manifest["repository"], manifest["environment"]
-    clean = {True: "as committed", False: "with changes that are not committed", None: "unknown whether changed"}
+    clean = {True: "clean", False: "with uncommitted changes", None: "unknown whether clean"}
     packages = ", ".join(f"{name} {version}" for name, version in environment["packages"].items() if version)
     return [
         ("Written", manifest["written"]),
         (
             "Code",
-            f"commit {repository['commit']}, {clean[repository['clean']]}" if repository["commit"] else "no commit is known",
+            f"commit {repository['commit']}, {clean[repository['clean']]}" if repository["commit"] else "commit unknown",
         ),
         ("Python", f"{environment['python']} on {environment['platform']}"),
         ("Packages", packages),
-        (str(MANIFEST), f"sha256 {file_digest(manifest_path)}, from which digests lead to every other file"),
+        (str(MANIFEST), f"sha256 {file_digest(manifest_path)}; its digests lead to every other file"),
     ]

@@ -24,7 +24,7 @@ from beirflow.evaluation.scores import long_form, read_means, read_per_query
 from beirflow.ranking.run_file import read_run
 from beirflow.report.analysis.document_scan import query_texts, texts_of
 
-MOST_NAMES = 8  # names that a message lists
+MOST_NAMES = 8  # maximum number of names in a message
 
 
 class Results:
@@ -103,7 +103,7 @@ class Results:
 
     @cached_property
     def systems(self) -> pd.DataFrame:
-        """``systems.csv``: every setting of every system, and who says so."""
+        """``systems.csv``: every setting of every system, with its source."""
         return self._csv(layout.SYSTEMS)
 
     def hits(self, system: str, dataset: str, k: int | None = None, *, texts: bool = False) -> pd.DataFrame:
@@ -157,7 +157,7 @@ class Results:
         return self._read(name, lambda path: read_named_csv(str(path)))
 
     def _read(self, pattern: str, read: Callable[[Path], Any], **names: str) -> Any:
-        """Read a file; DataError with the command that makes it if it is not there, or with the one that makes it again."""
+        """Read a file; DataError with the command that makes it if it is missing or damaged."""
         path = self.folder / pattern.format(**names)
         if not path.is_file():
             command = f"snakemake --cores 8 -- {shlex.quote(str(path))}"

@@ -15,12 +15,12 @@ from beirflow.evaluation.systems import PROMPTS, RECORD, TRUNCATED
 from beirflow.report.pages import Cell, Column, Notes, Table, framed, number, words
 
 SYSTEM = words("System", "stub")
-MOST_FLAT = 6  # with more columns their headers are upright, so that a table fits a page
+MOST_FLAT = 6  # number of columns above which headers are rotated
 
 HOLES = "Hole@10"
 
 RARE = ("expand_seconds", *(f"{key}_seconds" for key in forms()), "rerank_seconds", "load_per_core")
-"""Columns that are left out where no system has a value, such as the seconds of a stage that none has."""
+"""Columns that are left out if no system has a value, such as the seconds of an unused stage."""
 
 SAID_BY = {"configuration": "configuration", "model": "files of the model", "record": "record of the run"}
 
@@ -28,18 +28,18 @@ OF_ITS_OWN = (
     *("family", "model", "query_model", "revision", "query_revision", "offline", "weights", "weights_sha256", "model_sha256"),
     *("steps", "trained_on", *PROMPTS.values()),
 )
-"""Settings that have a column of their own, or are only in the table of all settings."""
+"""Settings with their own column, or only in the table of all settings."""
 
-FOUND = ("tuned_on", "lossy", ASSUMED)  # settings in records alone that decide over scores
-SHOWN_OF_A_REVISION = 10  # digits; the table of all settings has them all
+RECORDED = ("tuned_on", "lossy", ASSUMED)  # settings only in records that affect scores
+SHOWN_OF_A_REVISION = 10  # digits; the table of all settings has all of them
 
-BEIR = "beir"  # among the citations, which are by dataset otherwise
+BEIR = "beir"  # key of BEIR's own citation
 
 ENTRY = re.compile(r"^@\w+\{([\w.-]+),\n.*?^\}\n", re.MULTILINE | re.DOTALL)
 
 
 class Sources(Notes):
-    """The citations of published scores, each named by a letter."""
+    """Lettered citations of published scores."""
 
     def cite(self, system: str, source: object) -> str:
         """Return the letter of a source of a system; none for an unknown source."""
@@ -51,13 +51,13 @@ class Sources(Notes):
 
 
 def main_measures(summary: pd.DataFrame) -> list[str]:
-    """Return the measures that have a table of their own: the main one, which is the first, and those that are published."""
+    """Return the measures with their own table: the main one first, then those with published scores."""
     names = [str(name) for name in summary.columns if "@" in str(name)]
     return list(dict.fromkeys([names[0], *(name for name in PUBLISHED if name in names)]))
 
 
 def number_columns(labels: Iterable[str], first: int = 0) -> list[Column]:
-    """Return columns of numbers, a line before number ``first``; their headers are upright if there are many."""
+    """Return columns of numbers, with a separator before number ``first``; many columns have rotated headers."""
     names = list(labels)
     upright = " upright" if len(names) > MOST_FLAT else ""
     return [
@@ -88,7 +88,7 @@ def significance_table(comparison: pd.DataFrame) -> Table | None:
 
 
 def with_short_names(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table in which means over datasets are called so, without these."""
+    """Shorten the names of means over datasets."""
     return table.assign(dataset=table["dataset"].map(lambda name: name.partition(" (")[0]))
 
 
@@ -98,7 +98,7 @@ def cost_table(costs: pd.DataFrame) -> Table:
 
 
 def systems_table(settings: pd.DataFrame) -> Table:
-    """Return a row a system from ``systems.csv``: its kind, its settings, and the number of cut texts."""
+    """Return one row per system from ``systems.csv``: family, settings, and number of truncated texts."""
     known = settings.assign(value=settings["value"].fillna("").astype(str))
     rows = [{"system": system} | _row(part) for system, part in known.groupby("system", sort=False)]
     return framed("systems-table", pd.DataFrame(rows))
@@ -118,10 +118,10 @@ def _row(settings: pd.DataFrame) -> dict[str, str]:
 
 
 def _is_shown(name: str, part: pd.DataFrame, values: Mapping[str, pd.DataFrame]) -> bool:
-    """Test that a setting is shown in the column of settings: configured ones, and recorded ones that decide over scores."""
+    """Test whether the column of settings shows a setting: configured ones, and recorded ones that affect scores."""
     if name == "weights":  # of a fused system; those of a model are the name of a file
         return "model" not in values
-    return name in FOUND or (name not in OF_ITS_OWN and set(part["said_by"]) != {RECORD})
+    return name in RECORDED or (name not in OF_ITS_OWN and set(part["said_by"]) != {RECORD})
 
 
 def _one(values: Mapping[str, pd.DataFrame], name: str) -> str:
@@ -140,21 +140,21 @@ def _model(values: Mapping[str, pd.DataFrame]) -> str:
 
 
 def _instead(part: pd.DataFrame) -> str:
-    """Return the setting in the files of the model, where the configuration differs."""
+    """Return the value in the model files where the configuration differs."""
     other = part["model_says"][part["model_says"].notna() & (part["model_says"] != part["value"])].unique()
-    return f" (its files say {', '.join(other)})" if len(other) else ""
+    return f" (model files: {', '.join(other)})" if len(other) else ""
 
 
 def _prompt(values: Mapping[str, pd.DataFrame], name: str) -> str:
-    """Return a prompt in quotes, so that a space at its end is visible; the number of prompts if datasets have their own."""
+    """Return a prompt in quotes, so that a trailing space is visible; the number of prompts if they differ by dataset."""
     prompts = values[name]["value"].unique() if name in values else ()
     if len(prompts) > 1:
-        return f"{len(prompts)} prompts, by dataset: see all settings"
+        return f"{len(prompts)} prompts by dataset: see all settings"
     return "".join(f"“{prompt}”{_instead(values[name])}" if prompt else "none" for prompt in prompts)
 
 
 def settings_table(settings: pd.DataFrame) -> Table:
-    """Return every setting of every system from ``systems.csv``, with its origin."""
+    """Return every setting of every system from ``systems.csv``, with its source."""
     datasets = settings["dataset"].fillna("").replace("", "all")
     return framed("settings-table", settings.assign(dataset=datasets, said_by=settings["said_by"].map(SAID_BY)))
 
@@ -167,7 +167,7 @@ def citations() -> dict[str, str]:
 
 
 def of_catalogue(name: str) -> str | None:
-    """Return the dataset of the catalogue behind a name, which may be of another split or a sample of it; None for any other."""
+    """Return the dataset of the catalogue for a name, which may be another split or a sample of it; None without one."""
     for known, corpora in load_catalogue().known_datasets.items():
         splits = "|".join(map(re.escape, corpora[0].other_splits))
         if re.fullmatch(rf"{re.escape(known)}(\.({splits}))?(\.sample-\d+(-\w+)*)?", name):
@@ -176,7 +176,7 @@ def of_catalogue(name: str) -> str | None:
 
 
 def citation_of(known: str | None) -> str | None:
-    """Return the entry of BibTeX of a dataset of the catalogue, or of its collection; None if there is none."""
+    """Return the BibTeX key of a dataset of the catalogue, or of its collection; None without one."""
     if collection := load_catalogue().newer.collections.get((known or "").partition(".")[0]):
         return collection.citation
     return known if known in citations() else None
@@ -188,10 +188,10 @@ def datasets_table(summary: pd.DataFrame) -> Table:
     sizes = ["dataset", "split", "documents", "queries", CHARACTERS, UNREACHABLE]
     datasets = summary[summary["split"].notna()].drop_duplicates("dataset").reindex(columns=sizes)
     known = [of_catalogue(name) for name in datasets["dataset"]]
-    facts = {kind: [catalogue.kinds.get(name or "", {}).get(kind, "") for name in known] for kind in ("task", "domain")}
-    facts["licence"] = [(catalogue.known_datasets[name][0].licence if name else "") or "" for name in known]
+    columns = {kind: [catalogue.kinds.get(name or "", {}).get(kind, "") for name in known] for kind in ("task", "domain")}
+    columns["licence"] = [(catalogue.known_datasets[name][0].licence if name else "") or "" for name in known]
     without = [] if datasets[UNREACHABLE].notna().any() else [UNREACHABLE]
-    return framed("datasets-table", datasets.assign(**facts, citation=[citation_of(name) or "" for name in known]), without)
+    return framed("datasets-table", datasets.assign(**columns, citation=[citation_of(name) or "" for name in known]), without)
 
 
 def bibtex(names: Iterable[str]) -> str:

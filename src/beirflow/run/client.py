@@ -1,4 +1,4 @@
-"""Program in the command of every rule: it has the warm worker run the job, or gives way to a Python that runs it.
+"""Client in the command of every rule: the warm worker runs the job, or a new Python replaces the client and runs it.
 
 Its arguments are those of :func:`beirflow.run.rule_call.main`. It imports what CPython has built in and nothing else, since that
 takes two milliseconds and ``socket``, ``signal`` and ``json`` thirty, for every job.
@@ -19,7 +19,7 @@ RUN_HERE = "import sys; sys.path.append(sys.argv.pop(1)); from beirflow.run.rule
 PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120 (imports nothing)
 
 STOPS = (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP)
-"""Signals that a job gets in place of its client."""
+"""Signals that the client forwards to its job."""
 
 LENGTH_BYTES = 8  # of the number before a request
 UNKNOWN_UID = -1
@@ -28,7 +28,7 @@ UNKNOWN_UID = -1
 def main() -> None:
     """Have the job run, and end as it ends."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) < 3:
-        os.set_inheritable(descriptor, True)  # in place of a stream that was closed before this process began
+        os.set_inheritable(descriptor, True)  # replaces streams that were closed before this process started
     os.close(descriptor)
     for number in STOPS:
         if _signal.getsignal(number) != _signal.SIG_IGN:  # as SIGINT is in the background of a shell

@@ -68,7 +68,7 @@ def choose_precision(precision: str, device: torch.device) -> torch.dtype:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Test whether an error means that memory ran out, on whatever device, so that less at once may succeed."""
+    """Test whether an error means that memory ran out, on whatever device, so that a smaller batch may succeed."""
     return isinstance(error, torch.OutOfMemoryError) or any(words in str(error) for words in OUT_OF_MEMORY)
 
 

@@ -1,6 +1,6 @@
-"""The GPUs that this process may use, from nvidia-smi and CUDA_VISIBLE_DEVICES, before CUDA starts; and a place on one of them.
+"""The GPUs that this process may use, from nvidia-smi and CUDA_VISIBLE_DEVICES, before CUDA starts; and slots on them.
 
-A place is a file lock, which the kernel releases however the process ends. Every run of a user on a machine shares one folder
+A slot is a file lock, which the kernel releases when the process ends. Every run of a user on a machine shares one folder
 of lock files, named by the GPUs' UUIDs. There is nothing to clean up: a file without a lock means nothing, and a lock does not
 outlive its process.
 """
@@ -55,7 +55,7 @@ class Gpu:
 
 
 def list_gpus() -> list[Gpu]:
-    """Return all GPUs in the order of nvidia-smi, instances in place of a GPU that is divided; none if it is not on PATH.
+    """Return all GPUs in the order of nvidia-smi, instances instead of a GPU that is divided; none if it is not on PATH.
 
     Raises DeviceError if nvidia-smi gives no answer, or sees GPUs and cannot reach any.
     """
@@ -167,7 +167,7 @@ def memory_in_use(gpu: Gpu) -> str:
 
 
 def _ask_about(gpu: Gpu, query: str) -> str:
-    """Return what nvidia-smi says of one card, a line for each thing that is asked about."""
+    """Return the answer of nvidia-smi about one card, a line per field."""
     return ask_nvidia_smi(f"--query-{query}", "--format=csv,noheader", f"--id={gpu.card}")
 
 
@@ -194,7 +194,7 @@ def lock_folder() -> Path:
 
 
 def lease(most_jobs: Mapping[Gpu, int]) -> Gpu:
-    """Wait for a place on a GPU and take it until this process ends; the one with the fewest jobs, and of these the first.
+    """Wait for a slot of a GPU and hold it until this process ends; the one with the fewest jobs, and of these the first.
 
     ``most_jobs`` has the number of jobs that each GPU takes, this one included. Raises DeviceError if the folder of lock files
     cannot be used.
@@ -212,7 +212,7 @@ def lease(most_jobs: Mapping[Gpu, int]) -> Gpu:
 
 
 def jobs_on(gpu: Gpu) -> int:
-    """Return the number of jobs that hold a place on a GPU now; DeviceError if the folder of lock files cannot be used."""
+    """Return the number of jobs that hold a slot of a GPU now; DeviceError if the folder of lock files cannot be used."""
     folder = lock_folder()
     with _looking(folder):
         return sum(bool(_holder(path)) for path in _places(folder, gpu))
@@ -235,11 +235,11 @@ def _places(folder: Path, gpu: Gpu) -> list[Path]:
 
 
 def _take(folder: Path, most_jobs: Mapping[Gpu, int]) -> Gpu | str:
-    """Take a place until this process ends, if there is one; else return the holders."""
+    """Take a free slot until this process ends; else return the holders."""
     with _looking(folder):
         holders = {gpu: {path: _holder(path) for path in _places(folder, gpu)} for gpu in most_jobs}
         free = {gpu: [path for path, holder in places.items() if not holder] for gpu, places in holders.items()}
-        # All places are counted, since another run may allow more jobs than this one.
+        # All slots are counted, since another run may allow more jobs than this one.
         open_to_this = [gpu for gpu, most in most_jobs.items() if MOST_JOBS_PER_GPU - len(free[gpu]) < most]
         if not open_to_this:
             return ", ".join(f"{gpu} by {holder}" for gpu, places in holders.items() for holder in filter(None, places.values()))

@@ -52,13 +52,13 @@ def processor() -> str:
 
 
 def features() -> str:
-    """Return a digest of the features of the processor, by which kernels are chosen; empty where Linux does not say."""
+    """Return a digest of the features of the processor, by which kernels are chosen; empty if Linux does not report them."""
     flags = _of_processor("flags|Features")
     return sha256(flags.encode()).hexdigest()[:12] if flags else ""
 
 
 def _of_processor(keys: str) -> str:
-    """Return what Linux says of the first processor under some key; empty if it does not."""
+    """Return the entry of the first processor in /proc/cpuinfo with one of some keys; empty without one."""
     information = Path("/proc/cpuinfo")
     text = information.read_text(errors="replace") if information.is_file() else ""
     found = re.search(rf"^(?:{keys})\s*:\s*(.+)$", text, re.MULTILINE)

@@ -33,13 +33,13 @@ OF_JOBS = re.compile(r"\bbeirflow[./]run[./]")
 
 LOOK_AGAIN_SECONDS = 0.1  # after which children are looked for that a thread of this process has started meanwhile
 
-SNAKEMAKE_PID = "BEIRFLOW_SNAKEMAKE_PID"  # the environment variable that tells a job who started it
+SNAKEMAKE_PID = "BEIRFLOW_SNAKEMAKE_PID"  # environment variable with the process that started a job
 
 PR_SET_PDEATHSIG = 1
 
 
 def repeat_swallowed_interrupts() -> None:
-    """Raise KeyboardInterrupt in the main thread again after one that Python could not hand on."""
+    """Raise KeyboardInterrupt again in the main thread after one that Python could not deliver."""
     others = sys.unraisablehook
 
     def repeat(unraisable: "sys.UnraisableHookArgs") -> None:
@@ -54,7 +54,7 @@ def repeat_swallowed_interrupts() -> None:
 
 
 LISTENERS: list[tuple[int, Callable[[], None]]] = []
-"""Signals with what is called in a thread when they come."""
+"""Signals with the functions that a thread calls on arrival."""
 
 
 def on_signal(number: int, call: Callable[[], None]) -> None:
@@ -138,7 +138,7 @@ def end_with_snakemake() -> None:
     """Have this process killed when the Snakemake that started it ends, or at once if it has ended already.
 
     Does nothing in a process that no Snakemake started. SIGKILL, since cleaning up would take time in which the next run begins;
-    what is left behind has the names that the next run writes to.
+    unfinished files have the names that the next run writes to.
     """
     parent = os.environ.get(SNAKEMAKE_PID)
     if parent is not None and sys.platform == "linux":

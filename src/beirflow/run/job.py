@@ -37,7 +37,7 @@ LOAD = "load_per_core"  # column of a benchmark with the load average of the las
 
 @contextmanager
 def job(snakemake: Any) -> Iterator[Job]:
-    """Run the block as the job of a rule, and give what its records state of it.
+    """Run the block as the job of a rule; yield the fields of its records.
 
     The log of a rule is ``<results>/logs/<rule>/<wildcards>.log``, with a part for each wildcard. Raises SystemExit as
     :func:`surroundings`.
@@ -49,7 +49,7 @@ def job(snakemake: Any) -> Iterator[Job]:
     name = log.relative_to(logs).with_suffix("").as_posix()
 
     def alone() -> None:
-        """Keep others from what this job makes; end well where another instance of it, for which it waited, has made that."""
+        """Lock the outputs of this job; exit successfully if another instance, for which it waited, made them."""
         if hold_job(logs, name) and snakemake.output and all(Path(path).exists() for path in snakemake.output):
             logger.warning("%s: another instance of this job, for which it waited, has made everything", name)
             sys.exit(0)
@@ -120,7 +120,7 @@ def own_seconds() -> float:
 
 @contextmanager
 def _errors_in_words(log_path: str | Path) -> Iterator[None]:
-    """Log an exception as a person needs it, write it beside the log for the terminal of the run, and exit.
+    """Log an exception, write it next to the log for the terminal of the run, and exit.
 
     A verdict is printed as the text of a job that ended well.
     """
@@ -151,7 +151,7 @@ def _errors_in_words(log_path: str | Path) -> Iterator[None]:
 
 
 def logged_error(log: str) -> tuple[str, bool]:
-    """Return the error that a job wrote beside its log, empty if there is none, and whether it is a verdict on results."""
+    """Return the error that a job wrote next to its log, empty if there is none, and whether it is a verdict on results."""
     with suppress(OSError, BeirflowError, KeyError):
         found = read_json(job_error(log))
         return str(found["error"]), bool(found.get("verdict"))
@@ -166,7 +166,7 @@ class _Formatter(logging.Formatter):
 
 
 class _LogFile(logging.FileHandler):
-    """The log file, which also gets the warnings of libraries. A full disk makes it shorter and nothing else fail."""
+    """The log file, which also gets the warnings of libraries. A full disk shortens the log, but does not fail the job."""
 
     def __init__(self, path: str | Path) -> None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from statistics import median
 
 SHOWN = 3  # most jobs that a line names
-LEAST, MOST = 0.05, 0.95  # share of a job that takes longer than expected, whatever it reports: it is neither new nor done
-DOUBT = 0.01  # share of the work up to which the time of some jobs says little of others
+LEAST, MOST = 0.05, 0.95  # share of a job that takes longer than expected: neither new nor done
+DOUBT = 0.01  # share of the work from which measured times predict those of other jobs
 START = 0.5  # fixed start-up time of a job that is forked, in seconds
 
 
@@ -43,7 +43,7 @@ class Overall:
         self._busy = 0.0
 
     def beginning(self) -> str:
-        """Return in words how much there is to do."""
+        """Return the amount of work in words."""
         jobs = len(self.expected)
         return f"{'1 job' if jobs == 1 else f'{jobs:,} jobs'} to do"
 
@@ -121,10 +121,10 @@ class Overall:
         each = self.expected[job]
         if thought := self._thought[each.rule]:
             return each.seconds * self._took[each.rule] / thought
-        # What jobs of seconds took says little of one of hours.
+        # Jobs of seconds do not predict jobs of hours.
         doubt = DOUBT * sum(other.seconds for other in self.expected.values())
         paces = [(self._took[rule] + doubt) / (thought + doubt) for rule, thought in self._thought.items()]
-        # The median, since the expected time of a rule may be wrong, and that says nothing of the others.
+        # The median, since the expected time of a single rule may be wrong.
         return each.seconds * median(paces or [1.0])
 
 

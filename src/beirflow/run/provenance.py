@@ -1,4 +1,4 @@
-"""The origin of a result: commit, versions, machine, command and user; and what the process of Snakemake gives to its jobs."""
+"""The origin of a result: commit, versions, machine, command and user; and what Snakemake's process passes to its jobs."""
 
 import getpass
 import os
@@ -24,10 +24,10 @@ COMMIT = re.compile("[0-9a-f]{40}")
 REPOSITORY = WORKFLOW.parent  # of a checkout; an installed package has no Snakefile there
 
 SECRET = re.compile(r"(--storage-\S*(?:key|token|password|secret)[^\s=]*)(=?)(.*)", re.DOTALL)
-"""An option of a storage plugin for what nobody else may read, which is behind it or the next argument."""
+"""Option of a storage plugin with a secret value, after it or in the next argument."""
 
 COMMAND, STARTED = "BEIRFLOW_COMMAND", "BEIRFLOW_STARTED"
-"""Environment variables that tell a job which command started the run, and when."""
+"""Environment variables with the command and the start of the run, for its jobs."""
 
 TYPED = "BEIRFLOW_TYPED"
 """Environment variable with the command that a user typed, where that is not Snakemake's."""
@@ -91,7 +91,7 @@ def note_start(arguments: Sequence[str]) -> None:
 
 
 def run_of_this_job() -> dict[str, str | None]:
-    """Return command, begin and user of the run that a job belongs to; None for what is not known."""
+    """Return command, begin and user of the run that a job belongs to; None for unknown ones."""
     try:
         user: str | None = getpass.getuser()
     except (KeyError, OSError):  # a user without a name

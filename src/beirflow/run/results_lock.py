@@ -28,7 +28,7 @@ from beirflow.core.outside_json import parse_json
 
 logger = logging.getLogger(__name__)
 
-RUN = "BEIRFLOW_RUN"  # the environment variable that tells a job to which run it belongs; SLURM hands it over to its nodes
+RUN = "BEIRFLOW_RUN"  # environment variable with the run of a job; SLURM passes it to its nodes
 LOCK = "results.lock"  # the file, in the folder of the logs: no result depends on it
 RUN_BYTE, JOB_BYTES = 0, 1  # the byte of the run, and the first of those of jobs
 
@@ -73,13 +73,13 @@ def begin_run(logs: Path) -> None:
         if option := local_locks(logs):
             problem = f"{logs.parent} is mounted with {option}, so that its locks hold on this machine alone"
             logger.warning("%s; take care that no run or job on another one writes these results", problem)
-    except OSError as error:  # what cannot be written here, no job can write either, and that will be said
+    except OSError as error:  # jobs cannot write here either, and will report it
         os.environ.pop(RUN, None)
         logger.warning("%s cannot be locked (%s); take care that no other run writes these results", logs / LOCK, error)
 
 
 def living_run(logs: Path) -> str | None:
-    """Return what to do about a run that has the results of these logs; None if there is none. A link or a pipe is no lock."""
+    """Return the remedy for a run that locks the results of these logs; None without one. A link or a pipe is no lock."""
     lock = logs / LOCK
     if logs.is_symlink() or lock.is_symlink() or not lock.is_file():
         return None
@@ -122,7 +122,7 @@ def hold_job(logs: Path, name: str) -> bool:
             waited = True
             time.sleep(ASK_AGAIN_SECONDS)
     except OSError as error:
-        level = logging.WARNING if RUN in os.environ else logging.INFO  # the run has said it where it had no lock either
+        level = logging.WARNING if RUN in os.environ else logging.INFO  # the run has reported that it has no lock
         logger.log(level, "%s cannot be locked (%s); a second instance of this job cannot be detected", logs / LOCK, error)
     check_run(logs)
     return waited

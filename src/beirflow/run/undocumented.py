@@ -202,10 +202,10 @@ class WorkflowRun:
         words += ["--directory", str(here)] if moved else []
         shorter = [path if moved else path.removeprefix(f"{here}/") for path in self.configfiles]
         open_config = shown(self._said)  # jobs and messages have these options
-        said = {
+        settings = {
             key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for key, value in open_config.items()
         }
-        for option, values in (("--configfile", shorter), ("--config", [f"{key}={value}" for key, value in said.items()])):
+        for option, values in (("--configfile", shorter), ("--config", [f"{key}={value}" for key, value in settings.items()])):
             words += [option, *values] if values else []
         return "".join(f" {shlex.quote(word)}" for word in words)
 

@@ -82,7 +82,7 @@ def test_circles_are_shown() -> None:
         ({"method": "sum", "k": 60}, "fused.k: found 60; method sum has no k"),
         ({"method": "sum", "weights": [1]}, "fused.weights: found [1]; expected one number for each of bm25, bm25-multifield"),
         ({"of": ["bm25"]}, "fused.of: found ['bm25']"),
-        ({"of": ["bm25", "bm25"]}, "an entry stands twice"),
+        ({"of": ["bm25", "bm25"]}, "duplicate entry"),
         ({"method": "rff"}, "did you mean 'rrf'?"),
         ({"wieghts": [1]}, "did you mean 'weights'?"),
         ({"method": "sum", "weights": [1, float("nan")]}, "fused.weights: found nan"),

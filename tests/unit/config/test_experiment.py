@@ -161,7 +161,7 @@ def test_cqadupstack_is_twelve_corpora() -> None:
         ({"systems": "contreiver"}, ["systems: found 'contreiver'", "did you mean 'contriever'?"]),
         ({"systems": {}}, ["systems: found {}", "a list"]),
         ({"systems": []}, ["systems: found []"]),
-        ({"systems": ["contriever", "contriever"]}, ["systems: found ['contriever', 'contriever']", "an entry stands twice"]),
+        ({"systems": ["contriever", "contriever"]}, ["systems: found ['contriever', 'contriever']", "duplicate entry"]),
         ({"top_k": "ten"}, ["top_k: found 'ten'", "a whole number"]),
         ({"top_k": 10.0, "cutoffs": [1]}, ["top_k: found 10.0", "a whole number"]),
         ({"top_k": 0}, ["top_k: found 0", "at least 1"]),

@@ -165,4 +165,4 @@ def test_a_system_that_needs_a_run_of_elsewhere_is_not_measured(made: LexicalRes
     fused = stated("fusion", asdict(FusionSettings("fused", ["bm25", "theirs"])))
     theirs = stated("run", {"name": "theirs", "run": "/runs/small.trec"})
     found = measured(made, "fused", fused=fused, theirs=theirs)
-    assert found["reasons"]["cpu"] == "theirs was made elsewhere, so that it cannot be asked"
+    assert found["reasons"]["cpu"] == "theirs was made outside, so it cannot answer queries"

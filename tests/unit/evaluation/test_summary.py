@@ -169,7 +169,7 @@ def test_the_terminal_shows_the_table_rounded_and_without_digests(results: Resul
     assert "0.6667" in row
     assert f"{2 / 3 - 0.6493:+.4f}" in row
     assert "1,000" in row
-    assert {"publ", "diff"} <= set(header)
+    assert {"published", "Δ"} <= set(header)
     assert "docs/s," in below[1]
     assert not {"metrics_sha256", "source_NDCG@10", "pyserini"} & {*header, *row, *below[1]}
 
@@ -182,8 +182,8 @@ def test_the_table_fits_a_line_of_the_terminal_and_names_the_precision(results: 
             results.add("bm25" if not number else f"encoder-{number}", dataset, precisions=[])
     lines = results.write().splitlines()
     assert max(map(len, lines)) <= 100
-    assert {"system", "dataset", "NDCG@10", "precision", "publ", "diff"} <= set(lines[0].split())
-    assert all(name in " ".join(lines[-2:]) for name in ("publ Recall@100", "docs/s", "seconds"))
+    assert {"system", "dataset", "NDCG@10", "precision", "published", "Δ"} <= set(lines[0].split())
+    assert all(name in " ".join(lines[-2:]) for name in ("published Recall@100", "docs/s", "seconds"))
     summary = results.summary()
     mean = mean_of(*FIFTEEN[:12])
     precisions = [summary[name, mean]["precision"] for name in ("contriever", "multilingual-e5-large-instruct", "bm25")]
@@ -200,9 +200,7 @@ def test_what_was_assumed_has_a_column_and_is_printed_once_below_the_table(resul
     assert summary["toy", "mean of 2 (scifact, nfcorpus)"]["assumed"] == "toy: labels are swapped; toy: a is b"
     assert summary["other", "scifact"]["assumed"] == ""
     printed = results.write()
-    assert printed.endswith(
-        "\n\nAssumed, since the files of a model do not say it:\n  - toy: labels are swapped\n  - toy: a is b"
-    )
+    assert printed.endswith("\n\nAssumed (not specified in the model files):\n  - toy: labels are swapped\n  - toy: a is b")
     assert (printed.count("toy: a is b"), "assumed" in printed) == (1, False)
     # Read from the file, as the table of a run with nothing to do.
     assert for_terminal(pd.read_csv(results.folder / "summary.csv")) == printed
@@ -292,10 +290,10 @@ def test_a_run_with_fewer_documents_a_query_than_a_cutoff_is_named_with_their_nu
         ("tiny", "nfcorpus"): "5",
         ("tiny", mean): "5",
     }
-    said = "of runs with fewer documents a query, which no test compares:"
+    said = "of runs with fewer documents per query, which are not tested:"
     assert f"Recall@100 {said} rerank (50), tiny (5, 20)." in printed
     assert f"NDCG@10 {said} tiny (5)." in printed
-    assert "publ Recall@100 of" not in printed
+    assert "published Recall@100 of" not in printed
     table = pd.read_csv(results.folder / "summary.csv")
     assert ending_early(table, "NDCG@5") == {}
     assert ending_early(table, "NDCG@10") == {("tiny", "nfcorpus"): 5, ("tiny", mean): 5}
@@ -303,7 +301,7 @@ def test_a_run_with_fewer_documents_a_query_than_a_cutoff_is_named_with_their_nu
     for dataset in ("scifact", "nfcorpus"):
         results.add("bm25", dataset, counts={**counts, "retrieved_limit": 1000})
     assert "most_documents" not in results.summary()["bm25", "scifact"]
-    assert "fewer documents a query" not in results.write()
+    assert "fewer documents per query" not in results.write()
 
 
 def test_seeds_have_a_row_of_their_mean_with_the_deviation_beside_their_own_rows(results: Results) -> None:
@@ -337,7 +335,7 @@ COUNTED = {"documents": 1000, "queries": 10, "relevant": 9, "relevant_without_do
 def test_relevant_documents_that_no_system_can_find_are_named_where_there_are_some(results: Results) -> None:
     results.add("toy", "whole", counts=COUNTED | {"relevant_without_document": 0, "relevant_self_match": 0})
     assert "unreachable" not in results.summary()["toy", "whole"]
-    assert "Judgements that no system can meet" not in results.write()
+    assert "Relevant documents that no system can find" not in results.write()
     results.add("toy", "mine", counts=COUNTED)
     results.add("toy", "zero", counts=COUNTED | {"relevant": 0, "relevant_without_document": 0, "relevant_self_match": 0})
     summary, shown = results.summary(), " ".join(results.write().split())
@@ -347,7 +345,7 @@ def test_relevant_documents_that_no_system_can_find_are_named_where_there_are_so
     mean = summary["toy", "mean of 3 (whole, mine, zero)"]["unreachable"]
     assert mean.startswith(f"mine: {LOST}")
     assert "; zero: no judged document is relevant" in mean
-    assert f"Judgements that no system can meet: - mine: {LOST}" in shown
+    assert f"Relevant documents that no system can find: - mine: {LOST}" in shown
     # A document that is its own query is lost only where self matches are dropped.
     shown = results.write(kept={"mine"})
     assert "mine: 1 of 9 relevant documents cannot be found by any system: 1 not in the corpus" in shown

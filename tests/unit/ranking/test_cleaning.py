@@ -26,7 +26,7 @@ def test_only_chunks_that_a_run_was_made_from_are_deleted(tmp_path: Path) -> Non
     write_record(results / "runs/a/d.json", job, inputs=inputs, outputs={})
     said = clean_representations(results)
     assert "deleted 3 files" in said
-    assert "1 that no run was made from are still there" in said
+    assert "1 that no run used are kept" in said
     assert [path for path in searched if path.exists()] == []
     assert [path for path in others if not path.exists()] == []
     assert outside.exists()

@@ -71,7 +71,7 @@ def test_the_front_is_drawn_along_those_that_no_other_beats() -> None:
     assert list(zip(front.get_xdata(), front.get_ydata(), strict=True)) == [(100.0, 0.3), (6000.0, 0.5)]
     assert [line.get_xdata()[0] for line in systems] == [100.0, 6000.0, 7000.0]
     assert seconds.get_xscale() == "log"
-    assert size.get_xlabel() == "index on disk, kB\n(1 not known)"
+    assert size.get_xlabel() == "index size on disk, kB\n(1 unknown)"
     assert len(size.lines) == 3
 
 
@@ -106,5 +106,5 @@ def test_bars_join_what_is_not_told_apart() -> None:
     assert {"best 1.00", "middle 2.00", "3.00 worst", f"critical difference {nemenyi(3, 6):.2f}"} <= texts
     assert "F is infinite, p < 0.001" in " ".join(figure.get_supxlabel().split())
     assert bars(none) == [[2, 2]]
-    assert " ".join(none.get_supxlabel().split()).endswith("no two systems are told apart.")
+    assert " ".join(none.get_supxlabel().split()).endswith("no two systems differ significantly.")
     assert [text.get_text() for text in equal.texts] == ["All systems are equal on every dataset: there are no ranks to test."]

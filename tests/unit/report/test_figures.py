@@ -202,8 +202,8 @@ def test_cost_that_is_not_known_is_said_to_be(results: Results) -> None:
     speed, seconds, memory, disk = figures.cost(results).axes
     assert list(speed.lines[0].get_xdata()) == [100 / 4, 200 / 8]
     assert list(seconds.lines[0].get_xdata()) == [63, 126]
-    assert memory.get_xlabel().endswith("not known")
-    assert disk.get_xlabel() == "index\non disk, kB"
+    assert memory.get_xlabel().endswith("unknown")
+    assert disk.get_xlabel() == "index size\non disk, kB"
     assert list(disk.lines[0].get_xdata()) == pytest.approx(
         [sum(12_800 + SIZES[name] for name in names) / 1e3 for names in ROWS.values()]
     )

@@ -61,7 +61,7 @@ def test_a_single_system_is_compared_with_nothing() -> None:
     table = boards.leaderboard(alone, "NDCG@10")
     assert [(cell.best, cell.heat) for row in table.rows for cell in row] == [(False, 0)] * 4
     assert boards.notes(alone, False, "toy") == ["Mean of 2: fever, scifact."]
-    said = "Assumed, since the files of a model do not say it: toy: a is b."
+    said = "Assumed (not specified in the model files): toy: a is b."
     assert boards.notes(alone.assign(assumed="toy: a is b"), False, "toy") == ["Mean of 2: fever, scifact.", said]
 
 
@@ -89,7 +89,7 @@ def test_a_score_of_a_run_with_fewer_documents_than_the_cutoff_is_marked_with_th
     assert rows["last"] == ["0.1250", "0.0000", "0.2500"]
     said = [each for each in boards.notes(few, False, "toy") if each.startswith("¶")]
     assert len(said) == 1
-    assert "the results of this run end at so many documents, fewer than the cutoff" in said[0]
+    assert "number of documents per query in this run, fewer than the cutoff" in said[0]
     assert not any("¶" in each for each in boards.notes(SUMMARY, False, "toy"))
     assert r"0.7500 \P{}5" in as_latex(boards.leaderboard(few, "NDCG@10"))
 
@@ -128,7 +128,7 @@ def test_a_score_on_training_data_is_marked_and_unknown_training_data_are_named(
     assert "†" not in "".join(texts["toy"] + texts["last"])
     said = boards.notes(summary, False, "toy")
     assert [line for line in said if line.startswith("†")]
-    assert "Training data are not stated, so no mean is known to be zero-shot for: last." in said
+    assert "Training data unknown, so no mean is known to be zero-shot: last." in said
 
 
 def test_the_first_column_of_a_leaderboard_has_a_table_of_its_interval_and_ranks() -> None:
@@ -140,15 +140,15 @@ def test_the_first_column_of_a_leaderboard_has_a_table_of_its_interval_and_ranks
         uncertainty[name] = uncertainty["system"].map(dict(zip(systems, values, strict=True)))
     uncertainty.loc[uncertainty["resampled"] != "queries", ["low", "first"]] = 0.0
     table = boards.ranks_table(uncertainty, "NDCG@10")
-    assert [column.label for column in table.columns] == ["System", "mean of 2", "95 %", "Rank", "First", "Alike"]
+    assert [column.label for column in table.columns] == ["System", "mean of 2", "95 %", "Rank", "P(best)", "Group"]
     assert [cell.text for cell in table.rows[0]] == ["toy", "0.6250", "0.2500–0.5000", "1–2", "0.75", "a b"]
     assert [row[0].text for row in table.rows] == ["toy", "contriever", "last"]
     shared = boards.ranks_table(uncertainty.assign(rank_low=2.5, rank_high=2.5, low=float("nan")), "NDCG@10")
-    assert [cell.text for cell in shared.rows[0][2:4]] == ["not known", "2.5"]  # equal systems have no rank of their own
+    assert [cell.text for cell in shared.rows[0][2:4]] == ["unknown", "2.5"]  # equal systems have no rank of their own
     alone = boards.ranks_table(uncertainty[uncertainty["system"] == "toy"], "NDCG@10")
     assert [column.label for column in alone.columns] == ["System", "mean of 2", "95 %"]
     assert boards.ranks_table(uncertainty, "MAP@100") is None
-    power = "Least difference in NDCG@10 that a single test at the level of 0.05 finds with 80 % power (median of all pairs): "
+    power = "Minimum detectable difference in NDCG@10 (80 % power, a single test at level 0.05, median of all pairs): "
     (said,) = [line for line in boards.notes(SUMMARY, False, "toy", uncertainty) if line.startswith(power)]
     assert said.startswith(f"{power}fever 0.1250, scifact 0.1250")
     # The detectable difference of one test, beside marks that are corrected for all.

@@ -7,7 +7,7 @@ import pytest
 
 from beirflow.config.load import load_experiment
 from beirflow.evaluation.summary import summarize
-from beirflow.report.overview import meant, next_step, overview, table_again
+from beirflow.report.overview import closest_target, existing_summary, next_step, overview
 from results_writer import write_metrics
 
 
@@ -51,11 +51,11 @@ def test_the_nearest_target_is_named_and_none_where_nothing_is_near() -> None:
         ("esitmate", "estimate"),
         ("clean_representation", "clean_representations"),
     ):
-        assert meant(target, "results", load_experiment({"systems": "bm25"}), RULES) == f"; did you mean {near!r}?"
+        assert closest_target(target, "results", load_experiment({"systems": "bm25"}), RULES) == f"; did you mean {near!r}?"
     for target in ("results/metrics/contriever/scifact.json", "results/what/ever-and-a-day.parquet.old", "zzzzzzzz"):
-        assert meant(target, "results", load_experiment({}), RULES) == ""
+        assert closest_target(target, "results", load_experiment({}), RULES) == ""
     for option in ("--config", "of=contriever/scifact"):
-        assert "write options before it" in meant(option, "results", load_experiment({}), RULES)
+        assert "write options before it" in closest_target(option, "results", load_experiment({}), RULES)
 
 
 def test_the_table_is_the_one_that_was_printed_and_there_is_none_for_other_targets_or_without_a_summary(tmp_path: Path) -> None:
@@ -63,11 +63,11 @@ def test_the_table_is_the_one_that_was_printed_and_there_is_none_for_other_targe
     path = tmp_path / "summary.csv"
     printed = summarize(means_paths=paths, summary_path=str(path))
     for targets in (["summary"], ["results/summary.csv"], ["report", "results/summary.csv"]):
-        assert table_again(path, targets) == f"\n\n{printed}\n\nThe same in full precision: {path}"
-    assert table_again(path, ["results/runs/x/a.parquet"]) == ""
-    assert table_again(tmp_path / "none.csv", ["summary"]) == ""
+        assert existing_summary(path, targets) == f"\n\n{printed}\n\nThe same in full precision: {path}"
+    assert existing_summary(path, ["results/runs/x/a.parquet"]) == ""
+    assert existing_summary(tmp_path / "none.csv", ["summary"]) == ""
     path.write_text("")
-    assert table_again(path, ["summary"]) == ""
+    assert existing_summary(path, ["summary"]) == ""
 
 
 def test_the_end_names_the_report_and_what_to_do_next(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_a_file_in_an_older_form_is_left_out_and_named(tmp_path: Path, caplog: p
     old = write(tmp_path, "old", "NQ", ndcg_at_10=0.25)
     old.write_text('{"dataset_revision": null, "mteb_dataset_name": "NQ", "mteb_version": "1.0.3", "test": {"ndcg_at_10": 0.25}}')
     assert collected(tmp_path, [str(tmp_path)])["NDCG@10"].tolist() == [0.5]
-    assert f"{old}: it is in an older form of MTEB's, without 'scores', and is left out" in caplog.text
+    assert f"{old}: older format of MTEB's, without 'scores', left out" in caplog.text
 
 
 def test_what_is_no_result_of_a_task_is_refused(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_a_dataset_says_which_relevant_documents_no_system_can_find_only_where_t
     headers = [column.label for column in tables.datasets_table(DATASETS).columns]
     table = tables.datasets_table(DATASETS.assign(unreachable=[None, "3 of 9 relevant documents", *[None] * (len(DATASETS) - 2)]))
     (place,) = [number for number, column in enumerate(table.columns) if column.label not in headers]
-    assert table.columns[place].label == "Relevant documents out of reach"
+    assert table.columns[place].label == "Unreachable relevant documents"
     assert "3 of 9 relevant documents" in [row[place].text for row in table.rows]
 
 
@@ -158,9 +158,9 @@ def settings(*systems: list[tuple[str | None, ...]]) -> pd.DataFrame:
 
 def test_a_row_says_what_a_system_is_and_where_its_configuration_differs_from_its_files() -> None:
     dense, lexical = seen(tables.systems_table(settings(ENCODER, LEXICAL)))
-    how = "pooling cls (its files say mean) · similarity cosine · max_length of queries 64"
+    how = "pooling cls (model files: mean) · similarity cosine · max_length of queries 64"
     models = "some/encoder at 0123456789; queries: some/other"
-    prompts = ["“query: ” (its files say ask: )", "none"]
+    prompts = ["“query: ” (model files: ask: )", "none"]
     assert dense == ["s0", "dense", models, how, *prompts, "float32", "3 queries, 1,234 documents", "nq train"]
     assert lexical == ["s1", "lexical", "", "k1 0.9", "", "", "", "", ""]
     every = {row[1]: row[2:] for row in seen(tables.settings_table(settings(ENCODER)))}
@@ -184,7 +184,7 @@ def test_what_records_alone_say_is_shown_where_it_decides_over_scores() -> None:
 def test_prompts_of_several_datasets_are_counted_and_stand_in_the_table_of_all_settings() -> None:
     prompts = [("query_prefix", name, f"{name}: ", "configuration", None) for name in ("arguana", "scifact")]
     table = settings([("family", None, "dense", "configuration", None), *prompts])
-    assert seen(tables.systems_table(table))[0][4] == "2 prompts, by dataset: see all settings"
+    assert seen(tables.systems_table(table))[0][4] == "2 prompts by dataset: see all settings"
     assert seen(tables.settings_table(table))[1:] == [
         ["s0", "query_prefix", "arguana", "arguana: ", "configuration", ""],
         ["s0", "query_prefix", "scifact", "scifact: ", "configuration", ""],

@@ -16,7 +16,7 @@ A measure of topics has one value a topic, at one query of it, and not-a-number 
 
 @dataclass(frozen=True)
 class Needs:
-    """Something that only some judgements state, without which a measure does not exist."""
+    """Property of only some judgements that a measure requires."""
 
     words: str  # where it is stated
     layout: str  # layout of the datasets on a hub that state it; files of the user's own can state anything
@@ -32,7 +32,7 @@ class Measure:
     compute: Compute
     needs: Needs | None  # None for a measure of every dataset
     ranks_systems: bool  # whether it can be the main measure
-    mteb: str  # its name in MTEB; empty if that has no such measure
+    mteb: str  # its name in MTEB; empty without one
 
     @property
     def meaning(self) -> str:

@@ -77,6 +77,6 @@ def robustness(ranking: Ranking, k: int) -> np.ndarray:
 
 
 def _rank_of(ranking: Ranking, query: int, document: int, k: int) -> int:
-    """Return the rank of a document, or the one behind the last of the first k."""
+    """Return the rank of a document, or k + 1."""
     found = np.flatnonzero(ranking.documents[query, :k] == document)
     return int(found[0] if len(found) else ranking.retrieved[query, :k].sum()) + 1

@@ -1,1 +1,1 @@
-"""Analyses of the paper beyond scores: shown queries, first hits, document lengths."""
+"""Analyses beyond scores: inspected queries, first hits, document lengths."""

@@ -1,4 +1,4 @@
-"""Read the texts of a corpus: the length of every document, the beginning of the shown ones, and those of some ids."""
+"""Read the texts of a corpus: lengths of all documents, and texts of some."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -14,9 +14,9 @@ from beirflow.data.document_text import own_text, split_title_and_text
 from beirflow.data.sources.query_lists import for_reading
 from beirflow.report.analysis.lengths import count_words, histogram
 
-SNIPPET = 240  # characters of a text that a page shows at first
-WHOLE = 8000  # most characters of a text
-ROOM = 1_000_000  # characters of all texts of a corpus, beyond a snippet of each: a page holds them all
+SNIPPET = 240  # characters of a collapsed text on a page
+WHOLE = 8000  # maximum characters of a text
+ROOM = 1_000_000  # maximum characters of all texts of a corpus on a page, beyond a snippet of each
 ROWS = 1 << 14  # documents in memory at once
 WITH_TITLES = ("doc_id", "text", "title_bytes")  # columns from which titles and texts are split
 
@@ -33,7 +33,7 @@ def document_batches(
 
 
 def titles_and_texts(batch: pa.RecordBatch, wanted: pa.Array) -> Iterator[tuple[str, str, str]]:
-    """Yield id, title and text, without a separator, of the documents of a batch that are wanted, by their ids."""
+    """Yield id, title and text, without a separator, of the documents of a batch with some ids."""
     rows = batch.filter(pc.is_in(batch["doc_id"], value_set=wanted))
     parts = split_title_and_text(rows["text"], rows["title_bytes"].to_numpy())
     for doc_id, title, text in zip(rows["doc_id"].to_pylist(), *(part.to_pylist() for part in parts), strict=True):
@@ -41,7 +41,7 @@ def titles_and_texts(batch: pa.RecordBatch, wanted: pa.Array) -> Iterator[tuple[
 
 
 def query_texts(queries_path: str | Path) -> dict[str, str]:
-    """Return the texts of the queries of a corpus, as people read them, by id."""
+    """Return the texts of the queries of a corpus for display, by id."""
     queries = read_table(queries_path)
     return dict(zip(queries["query_id"].to_pylist(), map(for_reading, queries["text"].to_pylist()), strict=True))
 
@@ -57,11 +57,10 @@ def texts_of(documents_path: str, doc_ids: set[str]) -> dict[str, tuple[str, str
 def scan_documents(
     documents_path: str, shown: Iterable[str], groups: Sequence[pa.ChunkedArray]
 ) -> tuple[dict[str, dict[str, str]], list[dict[str, Any]]]:
-    """Read all documents once, some at a time, for the beginnings of those ``shown``, and for the lengths of ``groups`` of ids.
+    """Read all documents once, in batches, for the texts of those ``shown`` and the lengths of ``groups`` of ids.
 
-    Repeated ids of a group count repeatedly, ids outside the corpus not at all. Returns ``title`` and ``text`` by id, in the
-    order of the ids, texts cut if all of them need more room than there is; and histograms of the lengths of all documents, then
-    of every group.
+    Repeated ids of a group count repeatedly, ids outside the corpus not at all. Returns ``title`` and ``text`` by id, sorted,
+    texts cut where all of them exceed ``ROOM``; and histograms of the lengths of all documents, then of every group.
     """
     wanted = pa.array(sorted(set(shown)), pa.string())
     counted = pc.unique(pa.chunked_array([chunk for ids in groups for chunk in ids.chunks], pa.string()))
@@ -76,7 +75,7 @@ def scan_documents(
     for ids in groups:
         of_group = length_of[pc.index_in(ids, value_set=counted).to_numpy()]
         lengths.append(of_group[of_group >= 0])
-    # All texts share the room of a page, but none has less than a snippet.
+    # All texts share the space of a page, at least a snippet each.
     room = max(SNIPPET, ROOM // max(1, len(texts)))
     shown = {doc_id: texts[doc_id] for doc_id in wanted.to_pylist() if doc_id in texts}
     ordered = {doc_id: {"title": title, "text": beginning(text, room)} for doc_id, (title, text) in shown.items()}
@@ -84,7 +83,7 @@ def scan_documents(
 
 
 def beginning(text: str, most: int = SNIPPET) -> str:
-    """Return the beginning of a text, cut at a word after some characters, with all whitespace as single spaces."""
+    """Cut a text at a word boundary, and collapse white space."""
     words = " ".join(text.split())
     if len(words) <= most:
         return words

@@ -1,6 +1,6 @@
-"""Queries for inspection, with texts, judged documents and first hits, and the document lengths of a corpus.
+"""Inspection of a corpus: queries with texts, judged documents and first hits, and document lengths.
 
-Memory holds one number a document, the ids of what is counted or shown, and some rows of the corpus; never all of its texts.
+Memory holds one number per document, the ids of counted or shown documents, and some rows of the corpus; never all texts.
 ``docs/files.md`` describes ``inspection/<dataset>.json``.
 """
 
@@ -25,9 +25,9 @@ from beirflow.families.postings.names import ENGLISH
 from beirflow.report.analysis.document_scan import scan_documents
 from beirflow.report.analysis.shown_queries import choose_queries, query_scores
 
-DEPTH = 10  # hits of a query that are shown, and whose lengths are counted
-JUDGED = 20  # judged documents of a query that are shown
-WORD = regex.compile(r"[\p{L}\p{N}\p{M}]+")  # letters with their marks, and digits, which a page may mark
+DEPTH = 10  # shown hits of a query, whose lengths are counted
+JUDGED = 20  # shown judged documents of a query
+WORD = regex.compile(r"[\p{L}\p{N}\p{M}]+")  # letters with their marks, and digits; a page may highlight them
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class EvaluatedRuns:
 
 
 Ranked = dict[str, dict[str, tuple[int, float]]]
-"""By query of the sample, by document in the order of the ranks, its rank and score."""
+"""By sampled query, by document in rank order, rank and score."""
 
 
 def inspect_dataset(
@@ -146,7 +146,7 @@ def _judged_and_hits(query_id: str, grades: Mapping[str, int], runs: Mapping[str
         ],
         "hits": {
             system: [
-                # The shortest decimal of a float32; the same number as float64 would have digits that mean nothing.
+                # The shortest decimal of the float32; as float64 it would have meaningless digits.
                 {"doc_id": doc_id, "score": float(str(np.float32(score))), "grade": grades.get(doc_id)}
                 for doc_id, (_, score) in list(ranks.items())[:DEPTH]
             ]
@@ -164,7 +164,7 @@ def _named(entries: Sequence[Mapping[str, Any]]) -> set[str]:
 def read_first_hits(
     run_path: str, expected: str, source: str, depth: int, sample: Sequence[str]
 ) -> tuple[pa.ChunkedArray, Ranked]:
-    """Return the documents in the first ``depth`` ranks of all queries, one a hit, and all ranks of a sample of queries.
+    """Return the documents in the first ``depth`` ranks of all queries, one per hit, and all ranks of a sample of queries.
 
     Raise DataError if the digest of the run is not the expected one, which ``source`` recorded.
     """
@@ -177,15 +177,15 @@ def read_first_hits(
 
 
 def matched_words(query: str, texts: Iterable[str], analyzers: Sequence[str] = (ENGLISH,)) -> list[str]:
-    """Return the words of some texts that have a term of a query for one of the analyzers, in lower case, each once, in order.
+    """Return the words of texts that share a term with a query under one of the analyzers: in lower case, distinct, sorted.
 
-    They have the same stem as a word of the query, and are no stop words.
+    They have the stem of a word of the query, and are no stop words.
     """
     words = sorted({word for text in texts for word in WORD.findall(text)})
-    found = set()
+    matched = set()
     for analyzer in analyzers:
         terms = set(analyze(query, analyzer))
         of_words = zip(words, analyze_all(words, analyzer), strict=True)
-        # In lower case afterwards, since not every analyzer ignores case.
-        found |= {word.lower() for word, of_word in of_words if terms.intersection(of_word)}
-    return sorted(found)
+        # Lower case only now, since not every analyzer ignores case.
+        matched |= {word.lower() for word, of_word in of_words if terms.intersection(of_word)}
+    return sorted(matched)

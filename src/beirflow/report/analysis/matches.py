@@ -1,4 +1,4 @@
-"""Matches of the hits that the inspection shows: the terms or tokens that their scores come from.
+"""Matches of the inspected hits: the terms or tokens that their scores come from.
 
 ``docs/files.md`` describes ``matches/<system>/<dataset>.json``.
 """
@@ -35,8 +35,8 @@ def match_hits(
 ) -> None:
     """Write the matches of the shown hits of a system, found by ``finder``, ``module:function`` of its family.
 
-    Raise ModelError or DeviceError if the model fails, DataError if a file is not the one that was recorded or the inspection is
-    of other texts.
+    Raise ModelError or DeviceError if the model fails, DataError if a file does not match its record or the inspection is of
+    other texts.
     """
     inspection = read_json(inspection_path)
     texts = {path: recorded_digest(path) for path in (corpus.queries_path, corpus.documents_path)}
@@ -65,7 +65,7 @@ def match_hits(
 
 
 def _pairs(shown: Mapping[str, Sequence[str]], queries_path: str, documents_path: str) -> Pairs:
-    """Return every query with its documents, as models read them."""
+    """Return every query with its documents, in the form that models read."""
     queries, documents = _texts(_rows(read_table(queries_path), "query_id", shown), "query_id"), dict[str, str]()
     wanted = {doc_id for doc_ids in shown.values() for doc_id in doc_ids}
     for batch in document_batches(documents_path, ("doc_id", "text")):

@@ -1,6 +1,6 @@
-"""The queries on a page: the choice of those with documents, and the scores of all, to compare two systems query by query.
+"""Queries of a page: the choice of those shown with documents, and the scores of all, to compare two systems query by query.
 
-With their documents are shown all of a small dataset; the most telling ones and a random rest of a large one.
+All queries of a small dataset are shown with documents; of a large one, the most informative ones and a random rest.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -12,26 +12,26 @@ import numpy as np
 
 from beirflow.report.analysis.document_scan import beginning
 
-LISTED = 10  # queries in the list of two systems, as many as on the page
+LISTED = 10  # queries in the list of two systems on the page
 SHOWN = 100
 WORST = 25
 DIFFERENT = 50
-"""Most queries from the lists of two systems, which lead to their documents; for two systems, these are all of them."""
+"""Maximum number of queries from the lists of two systems, which link to the documents; for two systems, all of them."""
 
 SEED = 20211018
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Shown queries."""
+    """Queries that are shown with documents."""
 
-    rows: list[int]  # numbers of the queries, the worst first by their mean over systems
+    rows: list[int]  # numbers of the queries, ascending by mean over systems
     of: int  # number of all queries
-    how: str  # how they were chosen, in words
+    how: str  # description of the choice
 
 
 def choose_queries(scores: np.ndarray, measure: str) -> Sample:
-    """Choose the worst queries, those where a system is furthest ahead of another, and a random rest; ties are broken at random.
+    """Choose the worst queries, those with the largest difference between two systems, and a random rest; ties break at random.
 
     ``scores`` is float64 of shape (systems, queries); the sample is the same for the same scores.
     """
@@ -48,7 +48,7 @@ def choose_queries(scores: np.ndarray, measure: str) -> Sample:
         different = _leading(all_ahead(list(scores), np.argsort(shuffled)), set(chosen))
         chosen += different
         parts.append(
-            f"then the {len(different)} where one system is ahead of {'the other' if systems == 2 else 'another'} by most"
+            f"then the {len(different)} with the largest lead of one system over {'the other' if systems == 2 else 'another'}"
         )
     rest = shuffled[~np.isin(shuffled, chosen)][: SHOWN - len(chosen)].tolist()
     how = f"{', '.join(parts)}, and {len(rest)} drawn at random from the others"
@@ -57,7 +57,7 @@ def choose_queries(scores: np.ndarray, measure: str) -> Sample:
 
 
 def _leading(lists: Sequence[Sequence[int]], without: set[int]) -> list[int]:
-    """Return the first ``DIFFERENT`` rows that are not excluded: the first of each list, then the second of each, and so on."""
+    """Return the first ``DIFFERENT`` rows not excluded, round-robin over the lists."""
     in_turn = dict.fromkeys(row for places in zip_longest(*lists) for row in places if row is not None)
     return [row for row in in_turn if row not in without][:DIFFERENT]
 
@@ -65,11 +65,10 @@ def _leading(lists: Sequence[Sequence[int]], without: set[int]) -> list[int]:
 def query_scores(
     ids: Sequence[str], texts: Sequence[str], scores: Mapping[str, np.ndarray], shown: Collection[int]
 ) -> dict[str, Any]:
-    """Return the scores of all q queries, float64 of shape (q,) by system, and the texts for a list of those that differ most.
+    """Return the scores of all q queries, float64 of shape (q,) by system, and texts for the lists of the largest differences.
 
-    These are ``ids``; ``values``, every score that occurs, ascending, and ``of``, by system the place of each query's score
-    there, since few occur; ``texts``, by id the beginning of those that are listed and not among the numbers ``shown`` with
-    documents.
+    The keys are ``ids``; ``values``, the distinct scores, ascending; ``of``, by system the place of each query's score in
+    ``values``; ``texts``, by id the beginning of listed queries that are not among the numbers ``shown`` with documents.
     """
     values, places = np.unique(np.stack(list(scores.values())), return_inverse=True)
     unseen = np.ones(len(ids), bool)
@@ -84,17 +83,16 @@ def query_scores(
 
 
 def all_ahead(scores: Sequence[np.ndarray], later: np.ndarray) -> list[list[int]]:
-    """Apply :func:`ahead` to every two systems in both orders."""
+    """Apply :func:`ahead` to every ordered pair of systems."""
     return [ahead(first, second, later) for first, second in permutations(scores, 2)]
 
 
 def ahead(first: np.ndarray, second: np.ndarray, later: np.ndarray) -> list[int]:
-    """Find the queries on which one system is furthest ahead of another, by scores of shape (q,), at most ``LISTED``.
+    """Return the queries on which one system leads another by most, by scores of shape (q,), at most ``LISTED``.
 
-    Equal differences are in ascending order of ``later``, such as whether a query is not shown with its documents, then by
-    number.
+    Equal differences are sorted by ``later``, e.g. whether a query is shown without documents, then by number.
     """
     difference = first - second
-    # The last key of lexsort is the first one; it is stable, so that equal queries stay in order.
+    # The last key of lexsort is the primary one; the sort is stable, so ties stay in order.
     order = np.lexsort((later, -difference))[:LISTED]
     return [int(row) for row in order if difference[row] > 0]

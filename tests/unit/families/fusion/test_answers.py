@@ -42,5 +42,5 @@ def test_a_run_that_was_made_elsewhere_cannot_be_asked(tmp_path: Path) -> None:
     record = Path(made.path(RUN_RECORD, system="fused"))
     record.parent.mkdir()
     record.write_bytes(Path(made.path(RUN_RECORD, system="one")).read_bytes())
-    with pytest.raises(NoAnswerError, match="theirs was made elsewhere, so that it cannot be asked"):
+    with pytest.raises(NoAnswerError, match="theirs was made outside, so it cannot answer queries"):
         answered(made.results, DATASET, systems, made.top_k)

@@ -25,7 +25,7 @@ def test_of_a_large_one_the_worst_those_where_one_system_leads_and_a_random_rest
     assert chosen <= set(sample.rows)
     assert 0.3 < np.mean([mean[row] for row in set(sample.rows) - chosen]) < 0.7
     assert sample.how == (
-        "the 25 worst by mean NDCG@10, then the 20 where one system is ahead of the other by most,"
+        "the 25 worst by mean NDCG@10, then the 20 with the largest lead of one system over the other,"
         " and 55 drawn at random from the others"
     )
 
