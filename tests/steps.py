@@ -4,12 +4,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from beirflow.core.artifact import Artifact, Step
+from beirflow.core.artifact import Artifact, Step, Stream
 from beirflow.core.digests import file_digest
 from beirflow.core.layout import record_of
 from beirflow.core.records import Job, write_record
 from beirflow.run.rule_call import parameters_of, run_step
 from beirflow.run.rule_job import Named, RuleJob
+
+
+class TextFile(Artifact):
+    """A text file, for kinds of the tests."""
+
+    def read(self) -> str:
+        """Return the text."""
+        return self.path.read_text()
+
+    @staticmethod
+    def write(stream: Stream, data: str) -> None:
+        """Write the text."""
+        stream.write(data.encode())
 
 
 def run(step: Step, job: Job, outputs: Sequence[str], *, threads: int = 1, **arguments: Any) -> None:

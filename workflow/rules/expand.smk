@@ -34,6 +34,6 @@ rule read_given:
             given_file(experiment, wildcards.expansion, wildcards.dataset)
         ),
     message:
-        "read {wildcards.expansion} for chunk {wildcards.chunk} of {wildcards.dataset}"
+        "read given expansion {wildcards.expansion} for chunk {wildcards.chunk} of {wildcards.dataset}"
     shell:
         RUN_JOB

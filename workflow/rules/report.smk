@@ -35,7 +35,7 @@ rule summarize:
         trained_on=reading.in_domain(experiment),
         # Derived from `input` so that Snakemake does not compare it: another device or mirror makes no result again.
         configured=lambda wildcards, input: {
-            "stated": experiment.configured,
+            "experiment": experiment.configured,
             "runs": experiment.configured_runs(experiment.needed_runs),
             "options": configured,
         },

@@ -1,6 +1,6 @@
 """Pools of unjudged documents, and a model as judge of them.
 
-The answers of the judge are kept beside its grades, not declared: none is asked for twice.
+Answers of the judge are cached next to its grades, undeclared, so that none is requested twice.
 """
 
 from beirflow.extensions.judging import layout as judging_files
@@ -53,7 +53,7 @@ rule judge_pool:
         **job("judge_pool", "beirflow.extensions.judging.judge:judge_pool"),
         judge=config["judge"],
     message:
-        "let the judge grade the pool of {wildcards.dataset}"
+        "grade the pool of {wildcards.dataset} with the judge"
     shell:
         RUN_JOB
 
@@ -77,6 +77,6 @@ rule write_judge_page:
         **job("write_judge_page", "beirflow.extensions.judging.page:write_judge_page"),
         main_measure=experiment.main_measure,
     message:
-        "compare the judge of {wildcards.dataset} with people"
+        "compare the judge of {wildcards.dataset} with human grades"
     shell:
         RUN_JOB

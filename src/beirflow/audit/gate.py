@@ -329,7 +329,7 @@ def for_terminal(report: Mapping[str, Any], folder: str) -> str:
     names = [f"{each['system']} on {each['dataset']}" for each in comparisons]
     width = max(map(len, names))
     lines = [f"gate {report['verdict']}: {report['measure']} beside {report['baseline']}, {report['tolerance']:g} may be lost"]
-    lines.append(f"{'':{width}}  {'here':>7} {'baseline':>8} {'diff':>8} {'p':>7} {'loss up to':>10} {'would detect':>12}")
+    lines.append(f"{'':{width}}  {'here':>7} {'baseline':>8} {'diff':>8} {'p':>7} {'loss up to':>10} {'detectable':>12}")
     for name, each in zip(names, comparisons, strict=True):
         if each["mean"] is None:
             lines.append(f"{name:{width}}  {each['reason']}")

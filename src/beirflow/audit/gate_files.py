@@ -86,7 +86,7 @@ def write_comment(path: Path, report: Mapping[str, Any], shown: set[tuple[str, s
         "",
         f"{measure} beside {_cell(report['baseline'])}; a significant loss of more than {tolerance:g} fails.",
         "",
-        "| system | dataset | here | baseline | difference (95 %) | p (Holm) | loss up to | would detect | |",
+        "| system | dataset | here | baseline | difference (95 %) | p (Holm) | loss up to | min. detectable | |",
         "|---|---|---|---|---|---|---|---|---|",
         *(_row(each) for each in report["comparisons"]),
         *(line for note in footnotes(report) for line in ("", note)),

@@ -21,7 +21,7 @@ from beirflow.run.provenance import code_state, environment, run_of_this_job
 class Configured:
     """The experiment as it is configured."""
 
-    stated: Mapping[str, Any]  # for the manifest: what ``Experiment.configured`` returns
+    experiment: Mapping[str, Any]  # ``Experiment.configured``, for the manifest
     runs: Sequence[ConfiguredRun]
     options: str  # of a command with the same configuration
 
@@ -47,7 +47,7 @@ def conclude(
         summary_path=summary_path,
         main_measure=main_measure,
         trained_on=trained_on,
-        kept=kept_self_matches(configured.stated["datasets"]),
+        kept=kept_self_matches(configured.experiment["datasets"]),
     )
     write_record(
         manifest_path,
@@ -55,7 +55,7 @@ def conclude(
         inputs={path: file_digest(path) for path in means_paths},
         outputs={summary_path: file_digest(summary_path)},
         written=datetime.now(UTC).isoformat(timespec="seconds"),
-        **configured.stated,
+        **configured.experiment,
         published_sha256=file_digest(published_path),
         repository=code_state(),
         environment=environment(),

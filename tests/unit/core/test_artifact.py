@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import steps
-from beirflow.core.artifact import Artifact, Made, Stream, step
+from beirflow.core.artifact import Made, step
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.patterns import Pattern
@@ -16,19 +16,10 @@ from lexical_results import damage
 NUMBERS, WORDS = Pattern("numbers/{name}/chunk-{chunk}.txt"), Pattern("words/{name}.txt")
 
 
-class Numbers(Artifact):
+class Numbers(steps.TextFile):
     """Numbers in a text."""
 
     pattern = NUMBERS
-
-    def read(self) -> str:
-        """Return the text."""
-        return self.path.read_text()
-
-    @staticmethod
-    def write(stream: Stream, data: str) -> None:
-        """Write the text."""
-        stream.write(data.encode())
 
 
 @pytest.fixture

@@ -94,7 +94,7 @@ def made(tmp_path: Path) -> LexicalResults:
     return made
 
 
-def stated(family: str, settings: dict[str, Any]) -> dict[str, Any]:
+def used_system(family: str, settings: dict[str, Any]) -> dict[str, Any]:
     """A system as the parameters of the rule state it."""
     known = FAMILIES[family]
     kind = f"{known.settings.__module__}:{known.settings.__name__}"
@@ -103,7 +103,7 @@ def stated(family: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def measured(made: LexicalResults, system: str = "bm25", threads: int = 1, **systems: Any) -> dict[str, Any]:
-    entries = {"bm25": stated("lexical", asdict(SETTINGS)), **systems}
+    entries = {"bm25": used_system("lexical", asdict(SETTINGS)), **systems}
     path = made.results / LATENCY(system=system, dataset=DATASET)
     path.parent.mkdir(parents=True, exist_ok=True)
     asked = {"system": system, "systems": entries, "dataset": DATASET, "top_k": 10, "output_path": str(path)}
@@ -133,7 +133,7 @@ def test_a_record_says_what_was_measured_on_what(made: LexicalResults, monkeypat
     assert set(record["queries"]) < set(QUERIES)
     other = LexicalSettings("other", k1=2.0)
     made.run(other)
-    assert measured(made, "other", other=stated("lexical", asdict(other)))["queries"] == record["queries"]
+    assert measured(made, "other", other=used_system("lexical", asdict(other)))["queries"] == record["queries"]
     assert record["bytes"] == {"index": made.record(RUN_RECORD, system="bm25")["bytes"]["index"]}
     for chunk in (0, 1):
         path = made.path(POSTINGS, chunk=chunk)
@@ -162,7 +162,7 @@ def test_a_system_that_needs_a_run_of_elsewhere_is_not_measured(made: LexicalRes
     record = made.results / RUN_RECORD(system="fused", dataset=DATASET)
     record.parent.mkdir()
     record.write_bytes((made.results / RUN_RECORD(system="bm25", dataset=DATASET)).read_bytes())
-    fused = stated("fusion", asdict(FusionSettings("fused", ["bm25", "theirs"])))
-    theirs = stated("run", {"name": "theirs", "run": "/runs/small.trec"})
+    fused = used_system("fusion", asdict(FusionSettings("fused", ["bm25", "theirs"])))
+    theirs = used_system("run", {"name": "theirs", "run": "/runs/small.trec"})
     found = measured(made, "fused", fused=fused, theirs=theirs)
     assert found["reasons"]["cpu"] == "theirs was made outside, so it cannot answer queries"

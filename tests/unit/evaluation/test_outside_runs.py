@@ -178,14 +178,6 @@ BAD_RUNS = {
     "PAR1 and more": r"run: the file begins like Parquet but cannot be read",
 }
 
-
-@pytest.mark.parametrize(("content", "message"), BAD_RUNS.items())
-def test_a_file_that_is_no_run_is_refused_with_its_line(content: str, message: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=message) as caught:
-        beirflow.evaluate(written(tmp_path / "run", content), QRELS)
-    assert str(caught.value).startswith(f"{tmp_path}/run")
-
-
 BAD_QRELS = {
     "q1 0 d1 1\nq1 0 d2\n": r"qrels:2: expected query, 0, document and grade .*, found 'q1 0 d2'",
     "q1 0 d1 1\nq1 0 d2 high\n": r"qrels:2: the grade must be an integer, found 'high'",
@@ -198,11 +190,17 @@ BAD_QRELS = {
 }
 
 
-@pytest.mark.parametrize(("content", "message"), BAD_QRELS.items())
-def test_a_file_without_judgements_is_refused_with_its_line(content: str, message: str, tmp_path: Path) -> None:
+BAD_FILES = [(name, *each) for name, bad in (("run", BAD_RUNS), ("qrels", BAD_QRELS)) for each in bad.items()]
+
+
+@pytest.mark.parametrize(("name", "content", "message"), BAD_FILES)
+def test_a_file_without_a_run_or_judgements_is_refused_with_its_line(
+    name: str, content: str, message: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path / name, content)
     with pytest.raises(DataError, match=message) as caught:
-        beirflow.evaluate(RUN, written(tmp_path / "qrels", content))
-    assert str(caught.value).startswith(f"{tmp_path}/qrels")
+        beirflow.evaluate(*((path, QRELS) if name == "run" else (RUN, path)))
+    assert str(caught.value).startswith(str(path))
 
 
 BAD_VALUES: list[tuple[Any, Any, str]] = [

@@ -12,24 +12,15 @@ from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.patterns import Pattern
 from beirflow.core.records import Job, read_json, write_record
-from steps import run
+from steps import TextFile, run
 
 TEXTS, COUNTS, TOTAL = Pattern("texts/{name}.txt"), Pattern("counts/{name}.txt"), Pattern("total.txt")
 
 
-class Text(Artifact):
+class Text(TextFile):
     """A text."""
 
     pattern = TEXTS
-
-    def read(self) -> str:
-        """Return the text."""
-        return self.path.read_text()
-
-    @staticmethod
-    def write(stream: Stream, data: str) -> None:
-        """Write the text."""
-        stream.write(data.encode())
 
 
 class LargeText(Text):
