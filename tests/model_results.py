@@ -1,7 +1,6 @@
 """Results of families whose model makes a file of each chunk and one of the queries, made in this process as the rules do."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from random import Random
 from typing import Any, Generic, Self, TypeVar
 
@@ -9,6 +8,8 @@ import numpy as np
 
 import steps
 from beirflow.core import layout
+from beirflow.core.artifact import Step
+from beirflow.core.layout import record_of
 from beirflow.core.patterns import Pattern
 from beirflow.families.late_interaction.encode import TokenEncoding, encode_query_tokens, encode_tokens
 from beirflow.families.late_interaction.search import search_tokens
@@ -24,7 +25,7 @@ from lucene_reference import Document
 from tiny_bert import WORDS
 
 SettingsT = TypeVar("SettingsT", LateSettings, SparseSettings)
-COMPUTING = {"precision": "float32", "device": "cpu"}
+COMPUTING: dict[str, Any] = {"precision": "float32", "device": "cpu"}
 
 
 def random_corpus(documents: int, *further: str) -> list[Document]:
@@ -60,6 +61,16 @@ class ModelResults(LexicalResults, Generic[SettingsT]):
         """Write the candidates of a chunk; gives their path."""
         raise NotImplementedError
 
+    def represent(self, step: Step, system: str, chunk: int | None, **arguments: Any) -> str:
+        """Run the step that makes the file of a chunk, or of the queries; gives its path."""
+        path = self.place(system, chunk)
+        read: dict[str, Any] = {"queries": self.path(layout.QUERIES)}
+        if chunk is not None:
+            read = {"documents": self.path(layout.DOCUMENTS), "chunk": chunk}
+        model = self.path(layout.MODEL, system=system)
+        steps.run(step, self.job(step.name), [path, str(record_of(path))], model=model, **read, **arguments)
+        return path
+
     def make_all(self, settings: SettingsT, **how: Any) -> Self:
         """Fetch the model and write the files of the queries and of all chunks."""
         self.fetch(settings)
@@ -91,13 +102,14 @@ class LateResults(ModelResults[LateSettings]):
         return path
 
     def make(self, settings: LateSettings, chunk: int | None = None, **how: Any) -> str:
-        path, model = self.place(settings.name, chunk), self.path(layout.MODEL, system=settings.name)
-        encoding = TokenEncoding(settings.for_dataset(DATASET), model, **{**COMPUTING, **how})
-        write = partial(encode_query_tokens, queries_path=self.path(layout.QUERIES))
-        if chunk is not None:
-            write = partial(encode_tokens, documents_path=self.path(layout.DOCUMENTS), chunk=chunk)
-        write(output_path=path, encoding=encoding, job=self.job("encode_tokens"))
-        return path
+        return self.represent(
+            encode_query_tokens if chunk is None else encode_tokens,
+            settings.name,
+            chunk,
+            encoding=TokenEncoding(
+                settings.for_dataset(DATASET), self.path(layout.MODEL, system=settings.name), **COMPUTING | how
+            ),
+        )
 
     def find(self, settings: LateSettings, chunk: int = 0, *, drop: bool = True, threads: int = 1) -> str:
         path, name = self.path(layout.CANDIDATES, system=settings.name, chunk=chunk), settings.name
@@ -133,19 +145,10 @@ class SparseResults(ModelResults[SparseSettings]):
         return path
 
     def make(self, settings: SparseSettings, chunk: int | None = None, **how: Any) -> str:
-        path, model = self.place(settings.name, chunk), self.path(layout.MODEL, system=settings.name)
-        paths: dict[str, Any] = {"queries": self.path(layout.QUERIES)}
-        if chunk is not None:
-            paths = {"documents": self.path(layout.DOCUMENTS), "expansion": self.added_to(settings, chunk), "chunk": chunk}
-        steps.run(
-            weigh_queries if chunk is None else weigh_chunk,
-            self.job("weigh"),
-            [path, path.replace(".arrow", ".json")],
-            model=model,
-            weighing=Weighing(settings, model, **{**COMPUTING, **how}),
-            **paths,
-        )
-        return path
+        weighing = Weighing(settings, self.path(layout.MODEL, system=settings.name), **COMPUTING | how)
+        if chunk is None:
+            return self.represent(weigh_queries, settings.name, chunk, weighing=weighing)
+        return self.represent(weigh_chunk, settings.name, chunk, weighing=weighing, expansion=self.added_to(settings, chunk))
 
     def find(self, settings: SparseSettings, chunk: int = 0, *, drop: bool = True, threads: int = 1) -> str:
         path, name = self.path(layout.CANDIDATES, system=settings.name, chunk=chunk), settings.name

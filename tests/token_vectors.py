@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from beirflow.families.late_interaction.vectors import SegmentWriter, TokenVectors
+import steps
+from beirflow.families.late_interaction.vectors import TokenVectorFile, TokenVectors, in_segments
 
 Hit = tuple[int, int, float]
 
@@ -42,7 +43,7 @@ def best(scores: np.ndarray, ids: Sequence[str], k: int) -> list[Hit]:
 
 def written(texts: TokenVectors, indices: Sequence[int] | np.ndarray, path: Path, at_once: int = 1000) -> Path:
     """A file of the vectors of a table whose rows have these texts."""
-    with path.open("wb") as stream, SegmentWriter(stream, np.array(indices, np.int64)) as writer:
-        for first in range(0, len(texts.counts), at_once):
-            writer.add(texts.take(np.arange(first, min(first + at_once, len(texts.counts)))))
+    parts = (slice(first, first + at_once) for first in range(0, len(texts.counts), at_once))
+    windows = (texts.take(np.arange(len(texts.counts))[part]) for part in parts)
+    steps.write(TokenVectorFile, path, in_segments(windows, np.array(indices, np.int64)))
     return path

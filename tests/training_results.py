@@ -73,13 +73,25 @@ class TrainingResults(LexicalResults):
         record = self.of_system(layout.MODEL_OF_DATASET_RECORD)
         settings = next_to_record(replace(self.encoder, model="", weights="model.safetensors"), record)
         encoding, queries = Encoding(settings, record, precision="float32", device="cpu"), self.of_system(layout.QUERY_VECTORS)
-        encode_queries(
-            queries_path=self.path(layout.QUERIES), output_path=queries, encoding=encoding, job=self.job("encode_queries")
+        steps.run(
+            encode_queries,
+            self.job("encode_queries"),
+            [queries, self.of_system(layout.QUERY_VECTORS_RECORD)],
+            queries=self.path(layout.QUERIES),
+            model=record,
+            encoding=encoding,
         )
         for chunk in range(self.chunks):
             vectors = self.of_system(layout.CHUNK_VECTORS, chunk=chunk)
-            where = {"documents_path": self.path(layout.DOCUMENTS), "chunk": chunk, "output_path": vectors}
-            encode_chunk(**where, encoding=encoding, job=self.job("encode_chunk"))
+            steps.run(
+                encode_chunk,
+                self.job("encode_chunk"),
+                [vectors, self.of_system(layout.CHUNK_VECTORS_RECORD, chunk=chunk)],
+                documents=self.path(layout.DOCUMENTS),
+                model=record,
+                chunk=chunk,
+                encoding=encoding,
+            )
             steps.run(
                 search_chunk,
                 self.job("search_chunk"),

@@ -43,7 +43,7 @@ class Artifact:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.record_path = self.find_record(self.path)
-        self.record: Mapping[str, Any] = read_json(self.record_path)
+        self.record: Mapping[str, Any] = self.read_record(self.record_path)
         is_record = self.path == self.record_path
         self.digest = file_digest(self.path) if is_record else output_digest(self.record, self.path)
         self.name = str(PurePosixPath(self.record["path"]).with_name(self.path.name))
@@ -86,6 +86,11 @@ class Artifact:
     def find_record(path: Path) -> Path:
         """Return the path of the record of such a file."""
         return record_of(path)
+
+    @staticmethod
+    def read_record(path: Path) -> Mapping[str, Any]:
+        """Return the record; DataError if it was damaged."""
+        return read_json(path)
 
     @staticmethod
     def write(stream: Stream, data: Any) -> None:

@@ -12,9 +12,8 @@ import pyarrow.parquet as pq
 from beirflow.core.artifact import Artifact
 from beirflow.core.digests import file_digest
 from beirflow.core.layout import CORPUS, DOCUMENTS, QRELS, QUERIES
-from beirflow.core.records import Job, read_json
 from beirflow.core.verified import damaged, reading
-from beirflow.data.document_text import split_title_and_text
+from beirflow.data.document_text import as_read, split_title_and_text
 
 FOOTER = "documents_footer_sha256"  # key of ``corpus.json``
 
@@ -71,15 +70,6 @@ def corpus_record(path: str | Path) -> Path:
 def recorded_digest(path: str | Path) -> str:
     """Return the sha256 of a file of a corpus, from ``corpus.json``."""
     return CorpusFile(path).digest
-
-
-def sources_of(job: Job, source_path: str | Path, model_path: str | Path) -> dict[str, str]:
-    """Return the digests of ``source_path``, queries or documents, and of a model's record, by path below the results.
-
-    Raises DataError if one of the two records was damaged.
-    """
-    read_json(model_path)
-    return job.digests({source_path: recorded_digest(source_path), model_path: file_digest(model_path)})
 
 
 def read_table(path: str | Path, columns: Sequence[str] | None = None) -> pa.Table:
@@ -185,6 +175,11 @@ class Documents(CorpusFile):
         """Read some chunks, one after another, and no byte of another; DataError if they were changed after they were written."""
         with reading(self.path):
             return self._file.read_row_groups(list(chunks), columns)
+
+    def texts(self, chunk: int, separator: str | None = None) -> pa.Table:
+        """Read ``doc_id`` and ``text`` of a chunk as models do, with a separator of title and text; None for the stored space."""
+        columns = ["doc_id", "text", *(["title_bytes"] if separator is not None else [])]
+        return as_read(self.read([chunk], columns), separator)
 
     def titles_and_texts(self, chunk: int, rows: int) -> Iterator[tuple[pa.Array, pa.Array]]:
         """Read the titles and texts of a chunk, at most ``rows`` at a time, for what keeps them apart.

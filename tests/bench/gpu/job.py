@@ -15,35 +15,31 @@ def main(what: str, folder: str, device: str, precision: str, number: str) -> No
     from beirflow.models.settings import EncoderSettings
     from beirflow.run.interrupts import end_with_snakemake
     from beirflow.run.job import surroundings
-    from call_with_fields import call
 
     end_with_snakemake()  # here the benchmark: an interrupted one leaves no job behind
     here = Path(folder)
-    shared: dict[str, Any] = {
-        "model_path": str(here / "model.json"),
-        "job": Job(here),
-        "device": device,
-        "threads": THREADS,
-        "jobs_per_gpu": SHARING,
-    }
+    model, job = str(here / "model.json"), Job(here)
+    shared: dict[str, Any] = {"model": model, "device": device, "threads": THREADS, "jobs_per_gpu": SHARING}
     queries, documents = str(here / "queries.parquet"), str(here / "documents.parquet")
     with surroundings(here / f"{what}-{number}.log"):
         if what == "search_chunk":
             from beirflow.families.dense.search import search_chunk
 
             vectors = {"query_vectors": str(here / "queries.npy"), "chunk_vectors": str(here / "chunk-0.npy")}
-            of_corpus = {"documents": documents, "queries": queries, "model": shared.pop("model_path"), "chunk": 0}
+            of_corpus = {"documents": documents, "queries": queries, "chunk": 0}
             how = {"similarity": "dot", "top_k": K, "drop_self_matches": False}
             outputs = [str(here / f"hits-{number}.{ending}") for ending in ("arrow", "json")]
-            steps.run(search_chunk, shared.pop("job"), outputs, **shared, **vectors, **of_corpus, **how)
+            steps.run(search_chunk, job, outputs, **shared, **vectors, **of_corpus, **how)
             return
-        how = {"settings": EncoderSettings(**read_json(here / "encoder.json")), "precision": precision, **shared}
+        settings = EncoderSettings(**read_json(here / "encoder.json"))
+        how = {"settings": settings, "precision": precision, "model_path": model, **shared}
         from beirflow.families.dense.encode import encode_chunk, encode_queries
 
         if what == "encode_queries":
-            call(encode_queries, queries_path=queries, output_path=str(here / "queries.npy"), **how)
+            steps.run(encode_queries, job, [str(here / "queries.npy"), str(here / "queries.json")], queries=queries, **how)
         else:
-            call(encode_chunk, documents_path=documents, chunk=0, output_path=str(here / f"chunk-{number}.npy"), **how)
+            outputs = [str(here / f"chunk-{number}.{ending}") for ending in ("npy", "json")]
+            steps.run(encode_chunk, job, outputs, documents=documents, chunk=0, **how)
 
 
 if __name__ == "__main__":

@@ -20,14 +20,15 @@ def inputs(folder: Path) -> None:
     from beirflow.models.settings import EncoderSettings
 
     write_documents(folder / "documents.parquet", [[TEXT]])
-    write_corpus_record(folder)
+    write_corpus_record(folder, folder.parent)
     settings = catalogue_systems()[SYSTEM].settings
-    fetch_model(system=settings, said=["pooling", "similarity"], output_path=str(folder / "model.json"), job=Job(folder))
+    fetch_model(system=settings, said=["pooling", "similarity"], output_path=str(folder / "model.json"), job=Job(folder.parent))
     write_json(folder / "encoder.json", {field.name: getattr(settings, field.name) for field in fields(EncoderSettings)})
 
 
 def ours(output: Path, source: Path, threads: int) -> None:
-    """Do what the function of ``encode_chunk`` does."""
+    """Do what the entrance of ``encode_chunk`` does."""
+    import steps
     from beirflow.core.records import Job, read_json
     from beirflow.models.settings import EncoderSettings
     from beirflow.run.job import surroundings
@@ -35,17 +36,16 @@ def ours(output: Path, source: Path, threads: int) -> None:
     with surroundings(str(output / "job.log")):
         from beirflow.families.dense.encode import Encoding, encode_chunk
 
-        encode_chunk(
-            documents_path=str(source / "documents.parquet"),
+        model = str(source / "model.json")
+        settings = EncoderSettings(**read_json(source / "encoder.json"))
+        steps.run(
+            encode_chunk,
+            Job(source.parent),
+            [str(output / "chunk-0.npy"), str(output / "chunk-0.json")],
+            documents=str(source / "documents.parquet"),
+            model=model,
             chunk=0,
-            output_path=str(output / "chunk-0.npy"),
-            encoding=Encoding(
-                settings=EncoderSettings(**read_json(source / "encoder.json")),
-                model_path=str(source / "model.json"),
-                precision="float32",
-                threads=threads,
-            ),
-            job=Job(source.parent),
+            encoding=Encoding(settings=settings, model_path=model, precision="float32", threads=threads),
         )
 
 

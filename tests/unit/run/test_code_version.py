@@ -311,11 +311,11 @@ def test_modules_that_are_imported_by_name_have_a_digest_of_all_that_they_reach(
 
 
 def test_entries_of_params_are_the_functions_of_a_job_and_the_digest_of_their_code() -> None:
-    encode, reuse = "beirflow.families.dense.encode:encode_chunk", "beirflow.families.dense.reuse:shared_files"
-    code = code_version(encode, reuse, "beirflow.families.system:settings_of")
-    assert calls(encode, "beirflow.families.system:settings_of", shared_paths=f"{reuse}()") == {
-        "function": encode,
-        "shared_paths": f"{reuse}()",
+    search, dimensions = "beirflow.families.lexical.search_index:search_index", "beirflow.families.dense.ranges:dimensions_of"
+    code = code_version(search, dimensions, "beirflow.families.system:settings_of")
+    assert calls(search, "beirflow.families.system:settings_of", dimensions=f"{dimensions}()") == {
+        "entrance": search,
+        "dimensions": f"{dimensions}()",
         "code": code,
     }
-    assert code != code_version(encode, reuse) != code_version(encode)
+    assert code != code_version(search, dimensions) != code_version(search)

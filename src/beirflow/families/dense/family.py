@@ -82,7 +82,6 @@ class DenseFamily(Family):
             },
             makes={"vectors": layout.CHUNK_VECTORS},
             params={"settings": _encoding("query_prefix"), "precision": precision},
-            makers={"shared_paths": "beirflow.families.dense.reuse:shared_files()"},
             represents=True,
             gpu=True,
         ),
@@ -175,8 +174,8 @@ class DenseFamily(Family):
         return form_in(vars(settings))
 
     def reuses(self, settings: DenseSettings) -> bool:
-        """Test whether equal texts of two datasets have the same vectors."""
-        return settings.form is None and not settings.encoder
+        """Test whether texts that are equal with a space after the title have the same vectors in two datasets."""
+        return settings.form is None and settings.encoding.between is None
 
     def stored_bytes(self, settings: DenseSettings, documents: int, words: float) -> float:
         """Return the bytes of one float32 vector for each document."""

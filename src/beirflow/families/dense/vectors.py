@@ -2,17 +2,16 @@
 
 import io
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
 
-from beirflow.core.artifact import Artifact
+from beirflow.core.artifact import Artifact, Stream
 from beirflow.core.layout import CHUNK_VECTORS, record_of
 from beirflow.core.records import output_digest, read_json
 from beirflow.core.verified import check_digest, damaged
-from beirflow.core.writing import DigestingWriter
 
 
 class Vectors(Artifact):
@@ -21,23 +20,17 @@ class Vectors(Artifact):
     pattern = CHUNK_VECTORS
     large = represents = True
 
-
-class VectorWriter:
-    """A writer of a ``.npy`` file of ``rows`` vectors, in the background, while the next vectors are computed."""
-
-    def __init__(self, writer: DigestingWriter, rows: int) -> None:
-        self._writer, self._rows = writer, rows
-        self._has_header = False
-
-    def write(self, vectors: np.ndarray) -> None:
-        """Write the next vectors, float32 of shape (n, dim), which must not change afterwards."""
-        if not self._has_header:
-            header = io.BytesIO()
-            described = {"descr": "<f4", "fortran_order": False, "shape": (self._rows, vectors.shape[1])}
-            np.lib.format.write_array_header_1_0(header, described)
-            self._writer.write(header.getvalue())
-            self._has_header = True
-        self._writer.write(np.ascontiguousarray(vectors).view(np.uint8).data)
+    @staticmethod
+    def write(stream: Stream, data: tuple[int, Iterable[np.ndarray]]) -> None:
+        """Write so many vectors as they come: at least one array, float32 of shape (n, dim), none of which changes afterwards."""
+        rows, windows = data
+        for number, vectors in enumerate(windows):
+            if number == 0:
+                header = io.BytesIO()
+                described = {"descr": "<f4", "fortran_order": False, "shape": (rows, vectors.shape[1])}
+                np.lib.format.write_array_header_1_0(header, described)
+                stream.write(header.getvalue())
+            stream.write(np.ascontiguousarray(vectors).view(np.uint8).data)
 
 
 class VectorFile:

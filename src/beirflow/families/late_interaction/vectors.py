@@ -5,11 +5,11 @@ Equal texts are stored once: a segment has its texts, and the rows of the table 
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
-from beirflow.core.artifact import Artifact
+from beirflow.core.artifact import Artifact, Stream
 from beirflow.core.layout import TOKEN_VECTORS
 from beirflow.core.verified import damaged, reading
 from beirflow.families.postings.columns import ColumnWriter, read_columns
@@ -20,13 +20,6 @@ SEGMENT_TOKENS = 1 << 17  # vectors after which a segment ends: 32 MiB of 128 di
 LONGEST = 1.01  # largest length of a vector that was of length 1 before it was rounded to float16, and so of each of its numbers
 
 _BITS_OF_LONGEST, _MINUS = int(np.float16(LONGEST).view(np.uint16)), 1 << 15
-
-
-class TokenVectorFile(Artifact):
-    """The token vectors of queries or of a chunk on disk, as :func:`read_segments` reads them."""
-
-    pattern = TOKEN_VECTORS
-    large = represents = True
 
 
 class TokenVectors(NamedTuple):
@@ -60,58 +53,54 @@ class Segment(NamedTuple):
     text: np.ndarray  # number of each row's text in this segment, int32 of shape (rows,)
 
 
-class SegmentWriter:
-    """Writes the vectors of the distinct texts of a table to a binary file.
+class TokenVectorFile(Artifact):
+    """The token vectors of queries or of a chunk on disk, as :func:`read_segments` reads them."""
 
-    ``indices`` has the number of each row's text. ``tokens`` counts the vectors so far; ``dim`` is 0 before the first.
+    pattern = TOKEN_VECTORS
+    large = represents = True
+
+    @staticmethod
+    def write(stream: Stream, data: Iterable[Segment]) -> None:
+        """Write segments as they come."""
+        with ColumnWriter(stream, {"format": FORMAT}, compression=None) as writer:  # random bits do not get smaller
+            for (counts, vectors), rows, text in data:
+                dim = np.array([vectors.shape[1]])
+                writer.write({"dim": dim, "counts": counts, "vectors": vectors.reshape(-1), "rows": rows, "text": text})
+
+
+def in_segments(windows: Iterable[TokenVectors], indices: np.ndarray) -> Iterator[Segment]:
+    """Yield the segments of a table as soon as the vectors of its different texts, in their order, are there.
+
+    ``indices`` has the number of each row's text, integers of shape (rows,). Where a segment ends does not depend on how many
+    texts come at once.
     """
+    rows = np.argsort(indices, kind="stable").astype(np.int32)
+    text = indices[rows].astype(np.int32)
+    first = 0
+    for texts in _cut(windows):
+        stop = first + len(texts.counts)
+        here = slice(*np.searchsorted(text, [first, stop]).tolist())
+        yield Segment(texts, rows[here], text[here] - np.int32(first))
+        first = stop
 
-    def __init__(self, sink: Any, indices: np.ndarray) -> None:
-        self._writer = ColumnWriter(sink, {"format": FORMAT}, compression=None)  # random bits do not get smaller
-        self._rows = np.argsort(indices, kind="stable").astype(np.int32)
-        self._text = indices[self._rows].astype(np.int32)
-        self._waiting: list[TokenVectors] = []
-        self._first = 0
-        self.tokens, self.dim = 0, 0
 
-    def __enter__(self) -> Self:
-        self._writer.__enter__()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        if kind is None and self._waiting:
-            self._end_segment()
-        self._writer.__exit__(kind, *rest)
-
-    def add(self, texts: TokenVectors) -> None:
-        """Take the vectors of the next texts; where a segment ends does not depend on how many come at once."""
-        self.tokens, self.dim = self.tokens + len(texts.vectors), texts.vectors.shape[1]
+def _cut(windows: Iterable[TokenVectors]) -> Iterator[TokenVectors]:
+    """Yield the texts of each segment."""
+    waiting: list[TokenVectors] = []
+    for texts in windows:
         starts, first = texts.starts, 0
         while first < len(texts.counts):
-            room = SEGMENT_TOKENS - sum(len(part.vectors) for part in self._waiting)
-            last = max(first, int(np.searchsorted(starts, starts[first] + room, side="right")) - 1)
-            if not self._waiting:
-                last = max(first + 1, last)  # a text alone may be larger
+            room = SEGMENT_TOKENS - sum(len(part.vectors) for part in waiting)
+            last = int(np.searchsorted(starts, starts[first] + room, side="right")) - 1
+            last = max(last, first + (not waiting))  # a text alone may be larger
             if last > first:
-                self._waiting.append(TokenVectors(texts.counts[first:last], texts.vectors[starts[first] : starts[last]]))
+                waiting.append(TokenVectors(texts.counts[first:last], texts.vectors[starts[first] : starts[last]]))
             if last < len(texts.counts):
-                self._end_segment()
+                yield TokenVectors.together(waiting)
+                waiting = []
             first = last
-
-    def _end_segment(self) -> None:
-        texts = TokenVectors.together(self._waiting)
-        stop = self._first + len(texts.counts)
-        here = slice(*np.searchsorted(self._text, [self._first, stop]).tolist())
-        self._writer.write(
-            {
-                "dim": np.array([texts.vectors.shape[1]]),
-                "counts": texts.counts,
-                "vectors": texts.vectors.reshape(-1),
-                "rows": self._rows[here],
-                "text": self._text[here] - np.int32(self._first),
-            }
-        )
-        self._waiting, self._first = [], stop
+    if waiting:
+        yield TokenVectors.together(waiting)
 
 
 def read_segments(path: str | Path) -> Iterator[Segment]:

@@ -74,7 +74,7 @@ class Weigher(TextModel):
         added = {key: length for key in USUAL_LENGTHS if (length := getattr(self.part, key)) is not None}
         return {**part, **added, "max_length": self.max_length}
 
-    def counts(self, kind: str) -> dict[str, int]:
+    def counts_of(self, kind: str) -> dict[str, int]:
         """Return the tokens weighed so far, and the texts that were cut; documents cut by a writer of expansions are others."""
         names = {"texts": f"truncated_{kind}"}
         if self.part.expansion_length is not None:

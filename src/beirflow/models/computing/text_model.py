@@ -1,7 +1,7 @@
 """What every model that reads texts does around its arithmetic: windows, batches, counts, and its part of the records."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -19,7 +19,20 @@ Window = TypeVar("Window")
 Result = TypeVar("Result")
 
 
-class TextModel:
+class Recorded(Protocol):
+    """What records say of a model."""
+
+    def made(self) -> dict[str, Any]:
+        """Return precision, device, versions and assumptions of the results."""
+
+    def computation(self) -> dict[str, Any]:
+        """Return what decides over the last bits besides versions, such as batches; empty if unknown."""
+
+    def counts_of(self, kind: str) -> dict[str, int]:
+        """Return the tokens read so far, and the texts of a kind that were probably cut; empty if unknown."""
+
+
+class TextModel(Recorded):
     """A model that reads texts window by window: threads tokenise the next ones while the device computes.
 
     Inside a window, texts are sorted by token count and batched up to a budget of tokens. Device, precision and budget are as in
@@ -39,12 +52,16 @@ class TextModel:
         self.assumed: list[str] = []
 
     def made(self) -> dict[str, Any]:
-        """Return precision, device, versions and assumptions of the results, for the record."""
+        """Return precision, device, versions and assumptions."""
         return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device, self.assumed)}
 
     def computation(self) -> dict[str, Any]:
-        """Return batches, threads and processor, for the record."""
+        """Return batches, threads and processor."""
         return self.budget.computation()
+
+    def counts_of(self, kind: str) -> dict[str, int]:
+        """Return both counts."""
+        return {"tokens": self.tokens, f"truncated_{kind}": self.truncated}
 
     def first_of_window(self, row: int) -> int:
         """Return the index of the first text of the window of a text."""

@@ -22,7 +22,7 @@ from beirflow.models.computing.folder_tokenizer import assumed_tokens
 from beirflow.models.computing.model_limits import UNLIMITED
 from beirflow.models.computing.packed_attention import can_pack, pack, positions
 from beirflow.models.computing.pooling import pool, pool_packed
-from beirflow.models.computing.text_model import TextModel
+from beirflow.models.computing.text_model import Recorded, TextModel
 from beirflow.models.encoders.backbone import Backbone
 from beirflow.models.encoders.head import load_head
 from beirflow.models.encoders.onnx_backbone import OnnxBackbone
@@ -38,26 +38,12 @@ PACKED_TOLERANCE = 16.0
 attention changes far more."""
 
 
-class Encoder(Protocol):
+class Encoder(Recorded, Protocol):
     """Anything that turns texts into vectors."""
 
     @property
     def dim(self) -> int:
         """Dimensions of a vector."""
-
-    @property
-    def tokens(self) -> int | None:
-        """Tokens read so far, padding not counted; None if unknown."""
-
-    @property
-    def truncated(self) -> int | None:
-        """Texts that were as long as the maximum, so probably cut; None if unknown."""
-
-    def made(self) -> dict[str, Any]:
-        """Return precision, device, versions and assumptions that the vectors are made with, for the record."""
-
-    def computation(self) -> dict[str, Any]:
-        """Return what decides the last bits of the vectors besides versions, for the record; empty if unknown."""
 
     def described(self) -> dict[str, Any]:
         """Describe the way from a text to its vector, for the record."""

@@ -48,9 +48,6 @@ class OwnEncoder:
     ModelError for a class that cannot be loaded, or has no method of these.
     """
 
-    tokens: None = None
-    truncated: None = None
-
     def __init__(self, system: EncoderSettings, kind: Kind, made: Any = None) -> None:
         self.system, self._kind = system, kind
         self._dim: int | None = None
@@ -72,6 +69,10 @@ class OwnEncoder:
 
     def computation(self) -> dict[str, Any]:
         """Return nothing: the class decides."""
+        return {}
+
+    def counts_of(self, kind: str) -> dict[str, int]:
+        """Return nothing: tokens are unknown."""
         return {}
 
     def batch_of(self, texts: Sequence[str], kind: Kind, row: int) -> np.ndarray:

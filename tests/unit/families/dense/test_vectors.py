@@ -12,7 +12,7 @@ from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.records import Job, write_record
 from beirflow.core.writing import DigestingWriter
-from beirflow.families.dense.vectors import VectorFile, VectorFiles, VectorWriter, read_vectors
+from beirflow.families.dense.vectors import VectorFile, VectorFiles, Vectors, read_vectors
 
 VECTORS = np.random.default_rng(0).standard_normal((50, 6)).astype(np.float32)
 
@@ -26,9 +26,7 @@ def store(path: Path, vectors: np.ndarray = VECTORS) -> Path:
 @pytest.mark.parametrize("bounds", [[0, 50], [0, 1, 30, 50], [0, 0, 20, 20, 50], [0, 0]])
 def test_parts_are_written_as_numpy_writes_the_whole(tmp_path: Path, bounds: list[int]) -> None:
     with DigestingWriter(tmp_path / "v.npy") as stream:
-        writer = VectorWriter(stream, bounds[-1])
-        for first, last in pairwise(bounds):
-            writer.write(VECTORS[first:last])
+        Vectors.write(stream, (bounds[-1], (VECTORS[first:last] for first, last in pairwise(bounds))))
         digest = stream.digest()
     whole = io.BytesIO()
     np.save(whole, VECTORS[: bounds[-1]])

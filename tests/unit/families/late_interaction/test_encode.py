@@ -144,5 +144,5 @@ def test_a_vector_that_is_not_finite_names_its_text(small: LateResults, tmp_path
     change_weights(folder, having_row("bert.embeddings.word_embeddings.weight", 8, np.nan))
     broken = LateSettings("broken", model=str(folder))
     small.fetch(broken)
-    with pytest.raises(BeirflowError, match=r"system broken: a vector of query_id 'q2' holds infinity or not-a-number"):
+    with pytest.raises(BeirflowError, match=r"system broken: .* query_id 'q2' holds infinity or not-a-number"):
         small.make(broken)

@@ -7,7 +7,6 @@ from random import Random
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -20,7 +19,6 @@ from beirflow.families.sparse.files import Rows
 from beirflow.families.sparse.layouts import read_parts
 from beirflow.families.sparse.settings import SparseSettings
 from beirflow.families.sparse.tokens import new_tokens
-from beirflow.families.sparse.weigh import different_texts
 from beirflow.families.sparse.weigher import Weigher
 from lexical_results import damage, rows_of
 from model_results import SparseResults
@@ -93,7 +91,7 @@ def test_the_weights_are_those_of_text_and_new_tokens(
     np.testing.assert_allclose(found, expected, atol=TOLERANCE)
     assert (found > 0).sum() > 40
     tokens = sum(len(joined(*pair)) for pair in PAIRS)
-    assert weigher.counts("documents") == {"tokens": tokens, "truncated_texts": 1, "truncated_expansions": 2}
+    assert weigher.counts_of("documents") == {"tokens": tokens, "truncated_texts": 1, "truncated_expansions": 2}
 
 
 def test_new_tokens_have_the_order_that_pyserini_gives_them() -> None:
@@ -101,14 +99,6 @@ def test_new_tokens_have_the_order_that_pyserini_gives_them() -> None:
     new = [19204, 102, 999, 7592, 1037, 2003, 30521]
     assert new_tokens([5, 2054], [2054, 2003, 1037, 2003, 19204, 5, 999, 30521, 102, 7592]) == new
     assert new_tokens([1], [1, 1]) == []
-
-
-def test_equal_texts_with_other_additions_are_others() -> None:
-    table = pa.table({"text": ["a", "b", "a", "a", "b"], "added": ["x", "x", "x", "y", "x"]})
-    found = different_texts(table)
-    assert list(zip(found.texts, found.added or (), strict=True)) == [("a", "x"), ("b", "x"), ("a", "y")]
-    assert found.indices.tolist() == [0, 1, 0, 2, 1]
-    assert different_texts(table.select(["text"]))[:2] == (["a", "b"], None)
 
 
 RANDOM = Random(3)

@@ -306,7 +306,7 @@ def test_the_record_says_class_and_arguments_and_no_precision_that_nobody_knows(
     assert encoder.described() == {"encoder": f"{THIS}:ForBeir", "arguments": {"form": "numpy"}, "method": "encode_corpus"}
     made = encoder.made()
     assert (made["precision"], made["torch"]) == ("unknown", torch.__version__)
-    assert (encoder.tokens, encoder.truncated, encoder.dim) == (None, None, DIM)
+    assert (encoder.counts_of("documents"), encoder.dim) == ({}, DIM)
 
 
 @pytest.mark.parametrize(("kind", "read"), [("queries", "ab"), ("documents", "b")])

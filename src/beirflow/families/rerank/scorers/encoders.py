@@ -4,6 +4,7 @@ Each text is encoded once. Documents come window by window, longest first, and g
 """
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -34,10 +35,10 @@ class EncodedPairs(ABC):
 
     def counts(self) -> dict[str, int]:
         """Count the tokens read so far, and texts that were probably cut, as far as the encoders know."""
-        tokens = [encoder.tokens for encoder in self._encoders.values()]
-        counts = {"tokens": None if None in tokens else sum(filter(None, tokens))}
-        counts |= {f"truncated_{kind}": encoder.truncated for kind, encoder in self._encoders.items()}
-        return {name: count for name, count in counts.items() if count is not None}
+        total = Counter[str]()
+        for kind, encoder in self._encoders.items():
+            total.update(encoder.counts_of(kind))
+        return dict(total)
 
     def _encoded(self, kind: Kind, texts: Sequence[str], windows: Iterator[Vectors]) -> Iterator[Vectors]:
         """Yield vectors window by window; name the text of one that is not finite."""
