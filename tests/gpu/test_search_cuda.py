@@ -77,7 +77,7 @@ def test_a_file_is_read_into_memory_that_the_device_copies_from(tmp_path: Path) 
     vectors = RNG.standard_normal((100, 8), dtype=np.float32)
     np.save(tmp_path / "v.npy", vectors)
     torch.ones(1, device="cuda")
-    part = VectorFile(tmp_path / "v.npy", 100, checked=True)[10:90]
+    part = VectorFile(tmp_path / "v.npy", 100)[10:90]
     assert torch.from_numpy(part).is_pinned()
     np.testing.assert_array_equal(part, vectors[10:90])
 
@@ -91,6 +91,6 @@ def test_a_file_that_is_read_while_the_device_copies_has_the_hits_of_the_cpu(
     torch.ones(1, device="cuda")
     search = partial(exact_top_k, vectors[:20], cut=Cut(10, np.arange(4000), np.full(20, -1)), similarity="dot")
     expected = search(vectors, device=torch.device("cpu"))
-    found = search(VectorFile(tmp_path / "v.npy", 4000, checked=True), device=torch.device("cuda"))
+    found = search(VectorFile(tmp_path / "v.npy", 4000), device=torch.device("cuda"))
     for one, other in zip(expected, found, strict=True):
         np.testing.assert_array_equal(other, one)

@@ -95,7 +95,7 @@ def test_the_trained_model_encodes_otherwise_than_the_one_that_it_began_as(undis
     on: dict[str, Any] = {"device": "cpu", "precision": "float32", "token_budget": "auto"}
     found, before = (load_encoder(each, "queries", **on) for each in (settings, undisturbed.encoder))
     texts = [words(i, 4) for i in range(3)]
-    (_, one), (_, other) = (next(each.windows(texts, "queries")) for each in (found, before))
+    one, other = (next(each.windows(texts, "queries")) for each in (found, before))
     assert one.shape == other.shape
     assert (np.abs(one - other).max(axis=1) > 1e-3).all()
 

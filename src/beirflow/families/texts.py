@@ -1,7 +1,7 @@
 """Texts that a model represents: each different one once, while what was computed for others is written."""
 
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -78,3 +78,36 @@ def represented(
 
     made = Made(parts(), system=name, rows=len(texts.table), distinct_texts=len(texts.different))
     return made
+
+
+def in_rows(
+    windows: Iterable[Part],
+    indices: np.ndarray,
+    *,
+    count: Callable[[Part], int],
+    one: Callable[[Part, int], Part],
+    together: Callable[[list[Part]], Part],
+) -> Iterator[Part]:
+    """Give rows what represents their texts as soon as it is there.
+
+    Args:
+        windows: What represents some different texts, in their order.
+        indices: The number of each row's text, integers of shape (rows,), which appear in ascending order for the first time.
+        count: Counts the texts of a window.
+        one: Copies a text of a window, so that the rest can be freed.
+        together: Joins what represents several.
+    """
+    repeated = np.bincount(indices) > 1
+    seen = np.maximum.accumulate(indices)  # ascends, so that a search in it finds the rows whose texts are all there
+    kept: dict[int, Part] = {}
+    row = start = 0
+    for window in windows:
+        stop = start + count(window)
+        kept |= {number: one(window, number - start) for number in (start + np.flatnonzero(repeated[start:stop])).tolist()}
+        end = int(np.searchsorted(seen, stop))
+        numbers = indices[row:end]
+        if np.array_equal(numbers, np.arange(start, stop)):
+            yield window
+        else:
+            yield together([kept[number] if repeated[number] else one(window, number - start) for number in numbers.tolist()])
+        row, start = end, stop

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from beirflow.core.artifact import Artifact
 from beirflow.core.errors import DataError
 from beirflow.data.corpus_files import EXCLUDED_ROWS, CorpusFile, Documents, Queries
 from beirflow.data.own_candidates import candidates_in, own_candidates
@@ -208,21 +209,21 @@ def check_one_source(records: Mapping[str, Mapping[str, Any]], made_of_it: Itera
             raise DataError(f"{problem}; {reason}; delete what was made of both and run again: rm -r {folders}")
 
 
-def check_same(records: Mapping[str, Mapping[str, Any]], what: Callable[[Mapping[str, Any]], Any], name: str, again: str) -> None:
-    """Check that records of queries and documents agree in what a function returns for each, else DataError.
+def check_same(files: Iterable[Artifact], what: Callable[[Mapping[str, Any]], Any], name: str, again: str) -> None:
+    """Make sure that what was made of queries and of documents agrees in what a function takes from each record, else DataError.
 
     ``name`` is its name in the message, and ``again`` the step that repairs it, ``encode`` or ``weigh``.
     """
-    first, expected = next((path, what(record)) for path, record in records.items())
-    for path, record in records.items():
-        if (value := what(record)) != expected:
-            todo = f"set one precision in the configuration, or remove one and {again} again: rm {Path(path).parent}/*"
-            raise DataError(f"{path} has {name} {value}, but {first} has {expected}; {todo}")
+    first, *others = [(each.path, what(each.record)) for each in files]
+    for path, value in others:
+        if value != first[1]:
+            todo = f"set one precision in the configuration, or remove one and {again} again: rm {path.parent}/*"
+            raise DataError(f"{path} has {name} {value}, but {first[0]} has {first[1]}; {todo}")
 
 
-def check_precision(records: Mapping[str, Mapping[str, Any]], again: str) -> None:
-    """Check that queries and documents have the same precision; ``again``, ``encode`` or ``weigh``, repairs it."""
-    check_same(records, lambda record: record["made"]["precision"], "precision", again)
+def check_precision(files: Iterable[Artifact], again: str) -> None:
+    """Make sure that queries and documents were made with one precision; ``again``, ``encode`` or ``weigh``, repairs it."""
+    check_same(files, lambda record: record["made"]["precision"], "precision", again)
 
 
 def check_rows(path: str, rows: int, expected: int, again: str) -> None:

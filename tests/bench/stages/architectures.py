@@ -58,7 +58,7 @@ def ours(output: Path, source: Path, name: str) -> None:
     settings = EncoderSettings(name=name, model=str(source / "models" / name / "model"))
     encoder = load_encoder(settings, "documents", device="cpu", precision="auto", token_budget="auto")
     with timed_call():
-        vectors = np.concatenate([part for _, part in encoder.windows(texts, "documents")])
+        vectors = np.concatenate(list(encoder.windows(texts, "documents")))
     np.save(output / "vectors.npy", vectors)
 
 

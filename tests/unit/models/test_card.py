@@ -34,7 +34,7 @@ def settings(folder: Path, **fields: Any) -> EncoderSettings:
 
 def encoded(system: EncoderSettings, texts: list[str] = TEXTS, kind: Any = "documents") -> np.ndarray:
     encoder = load_encoder(system, kind, device="cpu", precision="float32", token_budget=200)
-    return np.concatenate([vectors for _, vectors in encoder.windows(texts, kind)])
+    return np.concatenate(list(encoder.windows(texts, kind)))
 
 
 @saved_once

@@ -263,8 +263,7 @@ def test_a_configuration_names_it_and_a_vector_that_is_not_finite_is_refused(ser
     system = EncoderSettings(name="mine", encoder="beirflow.models.embedding_server:EmbeddingServer", arguments=arguments)
     encoder = load_encoder(system, "documents", device="cpu", precision="auto", token_budget="auto")
     assert encoder.dim == DIM
-    [(start, found)] = encoder.windows(["a", "b"], "documents")
-    assert start == 0
+    [found] = encoder.windows(["a", "b"], "documents")
     np.testing.assert_array_equal(found, expected(["a", "b"]))
     server.answers = [{"body": b'{"data": [{"index": 0, "embedding": [NaN, 1, 1, 1, 1, 1, 1, 1]}]}'}]
     with pytest.raises(ModelError, match="not finite"):

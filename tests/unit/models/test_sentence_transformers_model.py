@@ -35,7 +35,7 @@ def system(folder: Path, **arguments: Any) -> EncoderSettings:
 
 def encoded(settings: EncoderSettings, kind: Any, texts: list[str] = TEXTS) -> np.ndarray:
     encoder = load_encoder(settings, kind, device="cpu", precision="float32", token_budget=300)
-    return np.concatenate([vectors for _, vectors in encoder.windows(texts, kind)])
+    return np.concatenate(list(encoder.windows(texts, kind)))
 
 
 def assert_as_the_library(folder: Path, atol: float = 1e-5, **arguments: Any) -> None:

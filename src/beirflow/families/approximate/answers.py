@@ -25,15 +25,15 @@ def open_answers(asked: Asked) -> Opened:
     settings: ApproximateSettings = asked.system.settings
     dense: DenseSettings = asked.systems[settings.approximate].settings
     encoder, similarity = open_encoder(asked, dense, settings.approximate)
-    index_path = asked.file(INDEX, system=settings.approximate, index=settings.built.name)
+    index_path = asked.file(INDEX, system=settings.approximate, index=settings.in_paths)
     vectors_paths = asked.files(CHUNK_VECTORS, system=settings.approximate)
     asked.make_room([index_path, *vectors_paths], 1.0)
     index = read_index(index_path, len(asked.doc_ids))
-    documents, order = VectorFiles(vectors_paths, asked.sizes, checked=True)[:], byte_order(asked.doc_ids)
+    documents, order = VectorFiles(vectors_paths, asked.sizes)[:], byte_order(asked.doc_ids)
     cosine, threads, candidates = similarity == "cosine", asked.threads, asked.top_k * settings.rescore
 
     def encode(queries: Sequence[str]) -> np.ndarray:
-        return np.concatenate([vectors for _, vectors in windows_of(encoder, queries, "queries")])
+        return np.concatenate(list(windows_of(encoder, queries, "queries")))
 
     def answer(queries: Sequence[str]) -> Hits:
         vectors = encode(queries)

@@ -3,7 +3,6 @@
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from beirflow.core.errors import ConfigError, DataError
 from beirflow.core.progress import Progress
 from beirflow.core.records import together
 from beirflow.data.corpus_files import Documents
-from beirflow.families.approximate.settings import IndexFile, IndexSettings, faiss_library
+from beirflow.families.approximate.settings import ApproximateSettings, IndexFile, faiss_library
 from beirflow.families.dense.compression import Compression
 from beirflow.families.dense.vectors import VectorFiles, Vectors, similarity_of
 from beirflow.models.model_record import ModelRecord
@@ -32,7 +31,7 @@ def build_index(
     model: ModelRecord,
     vectors: Sequence[Vectors],
     system: str,
-    settings: IndexSettings,
+    settings: ApproximateSettings,
     similarity: str | None,
 ) -> Made:
     """Build the index of a corpus over the vectors of chunk 0, 1, … of a dense system.
@@ -42,9 +41,8 @@ def build_index(
     """
     faiss = faiss_library()
     similarity = similarity_of(similarity, model.path)
-    records = {str(each.path): each.record for each in vectors}
-    check_precision(records, "encode")
-    files = VectorFiles([*records], [record["rows"] for record in records.values()], checked=True)
+    check_precision(vectors, "encode")
+    files = VectorFiles([each.path for each in vectors], [each.record["rows"] for each in vectors])
     stored = _read_all(files, cosine=similarity == "cosine")
     if not len(stored):
         raise DataError(f"{documents.path}: the corpus has no document, so there is no index")
@@ -57,11 +55,11 @@ def build_index(
 
     made = Made(
         (index, tell),
-        made=together([*(record["made"] for record in records.values()), {"faiss": faiss.__version__}]),
+        made=together([*(each.record["made"] for each in vectors), {"faiss": faiss.__version__}]),
         seconds={"build": seconds},
         system=system,
         similarity=similarity,
-        built=asdict(settings),
+        built=settings.built,
         rows=len(stored),
         dim=stored.shape[1],
         reproducible=settings.build_threads == 1,
@@ -80,7 +78,7 @@ def _read_all(files: VectorFiles, *, cosine: bool) -> np.ndarray:
     return vectors
 
 
-def trained_index(settings: IndexSettings, vectors: np.ndarray) -> Any:
+def trained_index(settings: ApproximateSettings, vectors: np.ndarray) -> Any:
     """Train an index of faiss, which compares inner products, and add all vectors.
 
     They are float32 of shape (documents, dim), of length 1 for the cosine. Raises ConfigError if faiss cannot build it.
@@ -104,7 +102,7 @@ def trained_index(settings: IndexSettings, vectors: np.ndarray) -> Any:
     return index
 
 
-def _check(settings: IndexSettings, documents: int, dim: int) -> None:
+def _check(settings: ApproximateSettings, documents: int, dim: int) -> None:
     """Refuse what faiss cannot build, and warn of too few training vectors."""
     codes = 2 ** (settings.bits or 0) if settings.index == "ivf-pq" else 0
     if settings.index == "ivf-pq" and dim % (settings.m or 1):
@@ -119,5 +117,5 @@ def _check(settings: IndexSettings, documents: int, dim: int) -> None:
     if documents < POINTS_OF_A_CENTROID * centroids:
         logger.warning(
             "%s: %d documents train %d centroids, fewer than %d for each; use fewer lists or bits",
-            *(settings.name, documents, centroids, POINTS_OF_A_CENTROID),
+            *(settings.in_paths, documents, centroids, POINTS_OF_A_CENTROID),
         )

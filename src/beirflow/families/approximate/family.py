@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from beirflow.core import layout
-from beirflow.families.approximate.settings import KINDS, ApproximateSettings, IndexSettings
+from beirflow.families.approximate.settings import KINDS, ApproximateSettings
 from beirflow.families.family import Family, Reads
 from beirflow.families.stage import DOCUMENTS, MODEL, TEXTS, First, Stage, Task, own, retrieval, run_settings, similarity
 from beirflow.families.system import Setting, System
@@ -18,10 +18,12 @@ LINK_BYTES = 8.0  # bytes of a neighbour in the lowest layer of HNSW, which has 
 ID_BYTES = 8.0
 
 
-def _built(task: Task) -> IndexSettings:
-    """Return the settings of the index that a job builds."""
+def _built(task: Task) -> dict[str, Any]:
+    """Return the settings of the index that a job builds, under its name."""
+    base, index = task.wildcards["system"], task.wildcards["index"]
     systems = (each.settings for each in task.experiment.systems.values() if each.family == ApproximateFamily.name)
-    return next(built for settings in systems if (built := settings.built).name == task.wildcards["index"])
+    built = next(settings.built for settings in systems if settings.in_paths == index)
+    return {"name": index, "approximate": base, **built}
 
 
 class ApproximateFamily(Family):
@@ -40,9 +42,9 @@ class ApproximateFamily(Family):
             "build the index {wildcards.index} of {wildcards.dataset} with the vectors of {wildcards.system}",
             reads=DOCUMENTS | MODEL | {"vectors": layout.CHUNK_VECTORS},
             makes={"index": layout.INDEX},
-            params={"settings": lambda task: vars(_built(task)), "similarity": similarity},
+            params={"settings": _built, "similarity": similarity},
             env="encode",
-            threads=lambda task: _built(task).build_threads,
+            threads=lambda task: int(_built(task)["build_threads"]),
             represents=True,
         ),
         Stage(
@@ -101,7 +103,7 @@ class ApproximateFamily(Family):
 
     def in_paths(self, settings: ApproximateSettings) -> dict[str, str]:
         """Return the dense system and the name of the index."""
-        return {"system": settings.approximate, "index": settings.built.name}
+        return {"system": settings.approximate, "index": settings.in_paths}
 
     def stored_bytes(self, settings: ApproximateSettings, documents: int, words: float) -> float:
         """Return the bytes of the index of a number of documents."""

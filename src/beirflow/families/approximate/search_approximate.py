@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,7 @@ def search_approximate(
     """
     torch.set_num_threads(threads)
     vectors, top_k = [searched.query_vectors, *searched.chunk_vectors], retrieval.top_k
-    check_precision({str(each.path): each.record for each in vectors}, "encode")
+    check_precision(vectors, "encode")
     similarity = similarity_of(similarity, searched.model.path)
     _check(searched, settings, similarity, top_k)
     asked = queries.read()
@@ -72,14 +72,14 @@ def search_approximate(
     doc_ids, sizes = read_every_id(str(documents.path))
     excluded = excluded_rows(asked, doc_ids, drop_self_matches=retrieval.drop_self_matches)
     left_out = (excluded >= 0).sum(axis=1)
-    of_queries = np.array(read_vectors(searched.query_vectors.path, len(query_ids), checked=True))
+    of_queries = np.array(read_vectors(searched.query_vectors.path, len(query_ids)))
     index = read_index(str(searched.index.path), len(doc_ids))
     start = time.perf_counter()
     candidates = top_k * settings.rescore
     wanted = candidates + int(left_out.max())  # each document that is left out may take a place
     rows = find_neighbours(index, of_queries, wanted, settings, cosine=similarity == "cosine", threads=threads)
     # The products of the stored vectors, as in exact search; on the CPU, like the index: the job holds no GPU.
-    stored = VectorFiles([each.path for each in searched.chunk_vectors], sizes, checked=True)
+    stored = VectorFiles([each.path for each in searched.chunk_vectors], sizes)
     cut, cpu = Cut(top_k, byte_order(doc_ids), excluded), torch.device("cpu")
     pairs = pairs_of(rows, excluded, candidates)
     found = exact_of_pairs(of_queries, stored, pairs, cut, similarity=similarity, device=cpu)
@@ -110,7 +110,7 @@ def search_approximate(
 
 def _check(searched: Searched, settings: ApproximateSettings, similarity: str, top_k: int) -> None:
     """Raise DataError unless index and vectors are those of the settings, and the exact run is as long as the new one."""
-    facts = {"system": settings.approximate, "similarity": similarity, "built": asdict(settings.built)}
+    facts = {"system": settings.approximate, "similarity": similarity, "built": settings.built}
     for each in (searched.index, searched.exact_run, searched.query_vectors, *searched.chunk_vectors):
         for name in facts.keys() & each.record.keys():
             if (found := each.record[name]) != facts[name]:

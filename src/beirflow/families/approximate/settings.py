@@ -1,7 +1,7 @@
 """The settings of an approximate system and of the index that it searches, and the optional library that has such indexes."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from annotated_types import Interval
@@ -32,36 +32,8 @@ KINDS = {
 DEFAULT_BITS = 8  # bits of a code of product quantisation, or of a quantised dimension
 
 
-@dataclass(frozen=True)
-class IndexSettings:
-    """The settings that decide over an index."""
-
-    index: str  # "hnsw", "ivf-flat", "ivf-pq", "sq" or "binary"
-    m: int | None = None  # neighbours of a node of "hnsw", or sub-vectors of "ivf-pq"
-    ef_construction: int | None = None  # candidates for the neighbours of a node of "hnsw"
-    nlist: int | None = None  # lists of "ivf-flat" and "ivf-pq"
-    bits: int | None = None  # of the code of a sub-vector of "ivf-pq", or of a dimension of "sq"
-    seed: int = 0  # of every random number
-    build_threads: int = 1  # with more than one, the index may differ from one build to the next
-
-    @property
-    def name(self) -> str:
-        """Name of the index in paths, with every setting, such as ``hnsw-m16-ef500-seed0``."""
-        parts = [f"{short}{getattr(self, key)}" for key, short in KINDS[self.index].built.items()]
-        threads = [f"threads{self.build_threads}"] if self.build_threads > 1 else []
-        return "-".join([self.index, *parts, f"seed{self.seed}", *threads])
-
-    @property
-    def factory(self) -> str:
-        """Description of the index for ``faiss.index_factory``, which makes all but ``binary``."""
-        return {
-            "hnsw": f"HNSW{self.m},Flat",
-            "ivf-flat": f"IVF{self.nlist},Flat",
-            # Without "np", faiss also orders the codes for a search by Hamming distances: 25 times the time of the training.
-            "ivf-pq": f"IVF{self.nlist},PQ{self.m}x{self.bits}np",
-            "sq": f"SQ{'fp16' if self.bits == 16 else self.bits}",
-        }[self.index]
-
+OF_AN_INDEX = ("index", "m", "ef_construction", "nlist", "bits", "seed", "build_threads")
+"""Settings that decide over an index."""
 
 _OF_ALL = ("approximate", "index")
 _MAY = ("seed", "build_threads")
@@ -117,9 +89,27 @@ class ApproximateSettings:
             object.__setattr__(self, "bits", DEFAULT_BITS)
 
     @property
-    def built(self) -> IndexSettings:
+    def built(self) -> dict[str, Any]:
         """Settings that decide over the index."""
-        return IndexSettings(**{field.name: getattr(self, field.name) for field in fields(IndexSettings)})
+        return {key: getattr(self, key) for key in OF_AN_INDEX}
+
+    @property
+    def in_paths(self) -> str:
+        """Name of the index in paths, with every setting, such as ``hnsw-m16-ef500-seed0``."""
+        parts = [f"{short}{getattr(self, key)}" for key, short in KINDS[self.index].built.items()]
+        threads = [f"threads{self.build_threads}"] if self.build_threads > 1 else []
+        return "-".join([self.index, *parts, f"seed{self.seed}", *threads])
+
+    @property
+    def factory(self) -> str:
+        """Description of the index for ``faiss.index_factory``, which makes all but ``binary``."""
+        return {
+            "hnsw": f"HNSW{self.m},Flat",
+            "ivf-flat": f"IVF{self.nlist},Flat",
+            # Without "np", faiss also orders the codes for a search by Hamming distances: 25 times the time of the training.
+            "ivf-pq": f"IVF{self.nlist},PQ{self.m}x{self.bits}np",
+            "sq": f"SQ{'fp16' if self.bits == 16 else self.bits}",
+        }[self.index]
 
 
 def faiss_library() -> Any:

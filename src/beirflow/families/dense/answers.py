@@ -10,7 +10,7 @@ from beirflow.families.answers import Asked, Opened, nothing_excluded
 from beirflow.families.dense.compression import CompressedFile, Compression
 from beirflow.families.dense.settings import DenseSettings
 from beirflow.families.dense.top_k import InMemoryChunk, exact_top_k
-from beirflow.families.dense.vectors import VectorFiles, similarity_of
+from beirflow.families.dense.vectors import VectorFiles, Vectors, similarity_of
 from beirflow.models.encoders.encoder import Encoder
 from beirflow.models.encoders.load import load_encoder
 from beirflow.models.encoders.query_lists import windows_of
@@ -34,7 +34,7 @@ def open_answers(asked: Asked) -> Opened:
     order = byte_order(asked.doc_ids)
 
     def encode(queries: Sequence[str]) -> np.ndarray:
-        return np.concatenate([vectors for _, vectors in windows_of(encoder, queries, "queries")])
+        return np.concatenate(list(windows_of(encoder, queries, "queries")))
 
     def answer(queries: Sequence[str]) -> Hits:
         vectors, cut = encode(queries), Cut(asked.top_k, order, nothing_excluded(queries))
@@ -61,6 +61,8 @@ def _vector_files(asked: Asked, owner: str) -> VectorFiles:
     asked.files(CHUNK_VECTORS_RECORD, system=owner)
     names = {"system": owner, "dataset": asked.dataset}
     paths = [str(asked.job.results / CHUNK_VECTORS(**names, chunk=chunk)) for chunk in range(len(asked.sizes))]
+    for path in paths:
+        Vectors(path).check()
     if asked.device == "cpu":
         asked.make_room(paths, 1.0)
     return VectorFiles(paths, asked.sizes)

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -14,7 +14,7 @@ from beirflow.data.corpus_files import Documents, Queries
 from beirflow.data.document_text import Kind
 from beirflow.families.dense.reuse import SharedTexts, SharedVectors, find_vectors
 from beirflow.families.dense.vectors import Vectors
-from beirflow.families.texts import Texts, represented
+from beirflow.families.texts import Texts, in_rows, represented
 from beirflow.models.computing.model_settings import Computing, checked_meanwhile
 from beirflow.models.encoders.encoder import Encoder
 from beirflow.models.encoders.load import load_encoder
@@ -85,11 +85,16 @@ def _encode(texts: Texts, encoding: Encoding, load: Callable[[], Encoder]) -> Ma
     """Encode texts while their vectors are written."""
 
     def encode(encoder: Encoder) -> Generator[np.ndarray, None, dict[str, Any]]:
-        alike = _Alike()
-        for vectors in in_rows(windows_of(encoder, texts.different, texts.kind), texts.indices, encoder.dim):
-            alike.add(vectors)
+        first, are_alike, windows = None, True, windows_of(encoder, texts.different, texts.kind)
+        for vectors in in_rows(windows, texts.indices, count=len, one=lambda found, row: found[[row]], together=np.concatenate):
+            first = vectors[0].copy() if first is None else first
+            are_alike = are_alike and bool((vectors == first).all())
             yield vectors
-        alike.warn(encoding.settings.name, texts.kind, len(texts.different))
+        if first is None:
+            yield np.empty((0, encoder.dim), np.float32)
+        elif are_alike and len(texts.different) > 1:
+            what = f"{len(texts.different)} different {texts.kind} are all {'the same one' if first.any() else 'zero'}"
+            logger.warning("%s: the vectors of %s; the ids alone rank them", encoding.settings.name, what)
         return {"dim": encoder.dim, "encoder": encoder.described()}
 
     made = represented(texts, encoding, load, encode)
@@ -102,47 +107,3 @@ def _load(encoding: Encoding, kind: Kind) -> Encoder:
     settings = next_to_record(encoding.settings, encoding.model_path)
     with checked_meanwhile(partial(check_model, settings, encoding.model_path)):
         return load_encoder(settings, kind, **encoding.on)
-
-
-class _Alike:
-    """Test for a table of equal vectors: such an encoder would rank documents by their ids."""
-
-    def __init__(self) -> None:
-        self._first: np.ndarray | None = None
-        self._same = True
-
-    def add(self, vectors: np.ndarray) -> None:
-        """Compare more vectors, float32 of shape (n, dim)."""
-        if len(vectors) and self._first is None:
-            self._first = vectors[0].copy()
-        self._same = self._same and bool((vectors == self._first).all())
-
-    def warn(self, system: str, kind: Kind, texts: int) -> None:
-        """Warn if several distinct texts have one vector."""
-        if texts > 1 and self._same and self._first is not None:
-            what = "the same one" if self._first.any() else "zero"
-            logger.warning("%s: the vectors of %d different %s are all %s; the ids alone rank them", system, texts, kind, what)
-
-
-def in_rows(windows: Iterable[tuple[int, np.ndarray]], indices: np.ndarray, dim: int) -> Iterator[np.ndarray]:
-    """Give every row the vector of its text, as soon as that exists: float32 of shape (n, dim) for the next n rows.
-
-    ``windows`` are the vectors of the distinct texts, in order, with the index of the first text, ``indices`` the number of each
-    row's text, integers of shape (rows,), which appear in ascending order for the first time.
-    """
-    repeated = np.bincount(indices) > 1
-    seen = np.maximum.accumulate(indices)
-    kept: dict[int, np.ndarray] = {}
-    row = 0
-    for start, vectors in windows:
-        # Copies, so that the rest of the window can be freed.
-        kept |= {start + i: vectors[i].copy() for i in np.flatnonzero(repeated[start : start + len(vectors)]).tolist()}
-        end = int(np.searchsorted(seen, start + len(vectors)))
-        numbers = indices[row:end]
-        block = vectors[np.maximum(numbers - start, 0)]
-        for place in np.flatnonzero(numbers < start).tolist():
-            block[place] = kept[int(numbers[place])]
-        yield block
-        row = end
-    if not len(indices):
-        yield np.empty((0, dim), dtype=np.float32)

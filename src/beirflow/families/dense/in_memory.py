@@ -186,7 +186,7 @@ def _encoding(values: list[Any], kind: Kind, encoder: Any) -> Callable[[int, int
     def encode(start: int, stop: int) -> np.ndarray:
         texts = [_as_text(value, kind) for value in values[start:stop]]
         try:
-            return np.concatenate([vectors for _, vectors in own.windows(texts, kind)])
+            return np.concatenate(list(own.windows(texts, kind)))
         except NotFiniteError as error:
             found = short(document_text(*texts[error.row].split(TITLE_END)) if kind == "documents" else texts[error.row])
             raise ModelError(f"{name} gives infinity or not-a-number in the vector of the text {found}; look at it") from error

@@ -52,7 +52,7 @@ def find_ranges(
     """
     similarity = similarity_of(similarity, model.path)
     paths, records = [each.path for each in chunk_vectors], [each.record for each in chunk_vectors]
-    files = VectorFiles(paths, [record["rows"] for record in records], checked=True)
+    files = VectorFiles(paths, [record["rows"] for record in records])
     if not len(files):
         raise DataError(f"{documents.path}: the corpus has no document, so there are no ranges")
     ranges = _ranges(files, Compression("int8", dimensions, similarity == "cosine"))

@@ -59,12 +59,12 @@ def search_chunk(
     """
     hardware.use_threads()
     of_queries, of_chunk, ranges = searched.query_vectors, searched.chunk_vectors, searched.ranges
-    check_precision({str(each.path): each.record for each in (of_queries, of_chunk)}, "encode")
+    check_precision((of_queries, of_chunk), "encode")
     similarity = similarity_of(comparison.similarity, searched.model.path)
     ids, stated = read_ids_to_rank(queries, documents, chunk, retrieval)
     # Copied into memory: every block of documents is compared with all queries.
-    asked = np.array(read_vectors(of_queries.path, len(ids.queries), checked=True))
-    file = VectorFile(of_chunk.path, len(ids.documents), checked=True)
+    asked = np.array(read_vectors(of_queries.path, len(ids.queries)))
+    file = VectorFile(of_chunk.path, len(ids.documents))
     stored: VectorFile | CompressedFile = file
     trained = [searched.model] if "seconds" in searched.model.record else []  # for the dataset, which is part of its cost
     made, sources = {}, sources_of([of_queries, of_chunk, *([ranges] if ranges else []), *trained])

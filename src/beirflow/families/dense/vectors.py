@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from beirflow.core.artifact import Artifact, Stream
-from beirflow.core.layout import CHUNK_VECTORS, record_of
-from beirflow.core.records import output_digest, read_json
-from beirflow.core.verified import check_digest, damaged
+from beirflow.core.layout import CHUNK_VECTORS
+from beirflow.core.records import read_json
+from beirflow.core.verified import damaged
 
 
 class Vectors(Artifact):
@@ -39,8 +39,8 @@ class VectorFile:
     Arguments and errors are those of :func:`read_vectors`; ``shape`` is rows and dimensions.
     """
 
-    def __init__(self, path: str | Path, rows: int, *, checked: bool = False) -> None:
-        mapped = read_vectors(path, rows, checked=checked)
+    def __init__(self, path: str | Path, rows: int) -> None:
+        mapped = read_vectors(path, rows)
         self.path = Path(path)
         self.shape: tuple[int, int] = mapped.shape
         self._header_bytes = mapped.offset
@@ -64,8 +64,8 @@ class VectorFile:
 class VectorFiles:
     """The vectors of several files, such as those of all chunks, one after the other; ``sizes`` are their rows."""
 
-    def __init__(self, paths: Sequence[str | Path], sizes: Sequence[int], *, checked: bool = False) -> None:
-        self._files = [VectorFile(path, size, checked=checked) for path, size in zip(paths, sizes, strict=True)]
+    def __init__(self, paths: Sequence[str | Path], sizes: Sequence[int]) -> None:
+        self._files = [VectorFile(path, size) for path, size in zip(paths, sizes, strict=True)]
         self._firsts = [0, *accumulate(sizes)]
         self.shape = self._firsts[-1], self._files[0].shape[1]
 
@@ -89,15 +89,12 @@ def _array(shape: tuple[int, int]) -> np.ndarray:
     return vectors
 
 
-def read_vectors(path: str | Path, rows: int, *, checked: bool = False) -> np.memmap:
-    """Map the vectors in a ``.npy`` file that match its record, float32 of shape (rows, dim).
+def read_vectors(path: str | Path, rows: int) -> np.memmap:
+    """Map the vectors in a ``.npy`` file, float32 of shape (rows, dim).
 
-    ``rows`` is the length of the encoded table; ``checked`` files are compared with their record elsewhere. Raises DataError for
-    a changed file, or one that does not hold one vector per row.
+    ``rows`` is the length of the encoded table; files are compared with their records elsewhere. Raises DataError for one that
+    does not hold one vector per row.
     """
-    if not checked:
-        record_path = record_of(path)
-        check_digest(path, output_digest(read_json(record_path), path), record_path)
     vectors = np.load(path, mmap_mode="r", allow_pickle=False)
     if vectors.ndim != 2 or len(vectors) != rows or vectors.dtype != np.float32:
         raise damaged(path, f"{vectors.dtype} of shape {vectors.shape}, but the table has {rows} rows of float32")

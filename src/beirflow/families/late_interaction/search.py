@@ -278,10 +278,10 @@ def search_tokens(
     little memory.
     """
     hardware.use_threads()
-    records = {str(each.path): each.record for each in (query_vectors, chunk_vectors)}
-    check_precision(records, "encode")
+    both = [query_vectors, chunk_vectors]
+    check_precision(both, "encode")
     # A chunk without texts has no dimensions.
-    with_vectors = {path: record for path, record in records.items() if record["dim"]}
+    with_vectors = [each for each in both if each.record["dim"]]
     check_same(with_vectors, lambda record: record["dim"], "dimensions", "encode")
     ids, stated = read_ids_to_rank(queries, documents, chunk, retrieval)
     try:
@@ -297,6 +297,6 @@ def search_tokens(
         else:
             hits = exact_of_pairs(asked, segments, ids.pairs, cut, device=device)
         seconds = {"search": time.perf_counter() - start}
-    counts, sources = {"self_matches_dropped": ids.self_matches}, sources_of([query_vectors, chunk_vectors])
+    counts, sources = {"self_matches_dropped": ids.self_matches}, sources_of(both)
     facts = {"made": {}, "seconds": seconds, "counts": counts, "sources": sources}
     return Made(hits, top_k=retrieval.top_k, ties="descending", read=stated, **facts)

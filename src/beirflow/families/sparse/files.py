@@ -48,6 +48,11 @@ class Rows(NamedTuple):
         order = np.argsort(text << 32 | terms)  # one sort of one number instead of two keys
         return cls(np.bincount(text, minlength=texts), terms[order].astype(np.int32), weights[order])
 
+    def one(self, number: int) -> Self:
+        """Return a copy of the text with a number."""
+        part = slice(*self.starts[number : number + 2].tolist())
+        return type(self)(self.counts[[number]], self.terms[part].copy(), self.weights[part].copy())
+
     @classmethod
     def together(cls, parts: Sequence["Rows"]) -> Self:
         """Concatenate the texts of several parts."""
@@ -63,34 +68,6 @@ def quantized(rows: Rows, quantize: str) -> Rows:
     kept = integers > 0  # Lucene stores no frequency of 0
     text = np.repeat(np.arange(len(rows.counts)), rows.counts)[kept]
     return Rows(np.bincount(text, minlength=len(rows.counts)), rows.terms[kept], integers[kept].astype(np.float32))
-
-
-def in_rows(windows: Iterable[Rows], indices: np.ndarray) -> Iterator[Rows]:
-    """Give rows the weights of their texts as soon as these are computed: equal texts have equal weights.
-
-    ``windows`` are the weights of the distinct texts, in order, ``indices`` the number of each row's text, integers of shape
-    (rows,), which appear in ascending order for the first time.
-    """
-    repeated = np.bincount(indices) > 1
-    seen = np.maximum.accumulate(indices)  # ascends, so that a search in it finds the rows whose texts are all there
-    kept: dict[int, Rows] = {}
-    row = start = 0
-    for window in windows:
-        stop = start + len(window.counts)
-        kept |= {number: _one(window, number - start) for number in (start + np.flatnonzero(repeated[start:stop])).tolist()}
-        end = int(np.searchsorted(seen, stop))
-        numbers = indices[row:end]
-        if len(numbers) == stop - start and (numbers == np.arange(start, stop)).all():
-            yield window
-        else:
-            single = (kept[number] if repeated[number] else _one(window, number - start) for number in numbers.tolist())
-            yield Rows.together(list(single))
-        row, start = end, stop
-
-
-def _one(rows: Rows, number: int) -> Rows:
-    part = slice(*rows.starts[number : number + 2].tolist())
-    return Rows(rows.counts[[number]], rows.terms[part].copy(), rows.weights[part].copy())
 
 
 class Segment(NamedTuple):

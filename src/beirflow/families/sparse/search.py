@@ -73,7 +73,7 @@ def search_weights(
     Raises DataError if weights are not those of these texts, or not of one precision.
     """
     of_queries, of_chunk, drop = weights.query_weights, weights.chunk_weights, retrieval.drop_self_matches
-    check_precision({str(each.path): each.record for each in (of_queries, of_chunk)}, "weigh")
+    check_precision((of_queries, of_chunk), "weigh")
     ids = read_ids(queries, documents, int(of_chunk.names["chunk"]), drop_self_matches=drop)
     check_rows(str(of_chunk.path), of_chunk.record["rows"], len(ids.documents), "weigh")
     asked = read_queries(of_queries.path, settings.quantize)

@@ -11,11 +11,11 @@ from beirflow.core.errors import ModelError
 from beirflow.data.corpus_files import Documents, Queries
 from beirflow.families.expansions.files import ExpansionFile
 from beirflow.families.expansions.settings import WrittenQueries
-from beirflow.families.sparse.files import ChunkWeights, QueryWeights, Rows, in_rows, quantized
+from beirflow.families.sparse.files import ChunkWeights, QueryWeights, Rows, quantized
 from beirflow.families.sparse.layouts import Part, read_parts
 from beirflow.families.sparse.settings import INJECT, SparseSettings
 from beirflow.families.sparse.weigher import Weigher
-from beirflow.families.texts import ADDED, Texts, represented
+from beirflow.families.texts import ADDED, Texts, in_rows, represented
 from beirflow.models.computing.folder_tokenizer import tokenizer_of
 from beirflow.models.computing.loading import loading_from
 from beirflow.models.computing.model_settings import Computing, checked_meanwhile
@@ -63,7 +63,8 @@ def _weigh(texts: Texts, weighing: Weighing, joined: Mapping[str, str] | None = 
 
     def weigh(weigher: Weigher) -> Generator[Rows, None, dict[str, Any]]:
         terms = 0
-        for rows in in_rows(weigher.windows(texts.different, texts.kind, texts.added), texts.indices):
+        windows = weigher.windows(texts.different, texts.kind, texts.added)
+        for rows in in_rows(windows, texts.indices, count=lambda rows: len(rows.counts), one=Rows.one, together=Rows.together):
             kept = quantized(rows, quantize)
             terms += len(kept.terms)
             yield kept

@@ -51,8 +51,8 @@ class Encoder(Recorded, Protocol):
     def batch_of(self, texts: Sequence[str], kind: Kind, row: int) -> np.ndarray:
         """Return the rows, ascending, of all texts that are encoded in one batch with one of them."""
 
-    def windows(self, texts: Sequence[str], kind: Kind) -> Iterator[tuple[int, np.ndarray]]:
-        """Encode n texts in order: index of the first text of a window, and float32 of shape (texts, dim)."""
+    def windows(self, texts: Sequence[str], kind: Kind) -> Iterator[np.ndarray]:
+        """Encode texts in order, a window at a time, float32 of shape (texts, dim)."""
 
 
 class TransformersEncoder(TextModel):
@@ -183,10 +183,7 @@ class TransformersEncoder(TextModel):
         return self._whole(texts, "documents")
 
     def _whole(self, texts: Sequence[str], kind: Kind) -> np.ndarray:
-        vectors = np.empty((len(texts), self.dim), dtype=np.float32)
-        for start, window in self.windows(texts, kind):
-            vectors[start : start + len(window)] = window
-        return vectors
+        return np.concatenate([np.empty((0, self.dim), np.float32), *self.windows(texts, kind)])
 
     def batch_of(self, texts: Sequence[str], kind: Kind, row: int) -> np.ndarray:
         """Return the rows, ascending, of all texts that are encoded in one batch with one of them."""
@@ -206,10 +203,10 @@ class TransformersEncoder(TextModel):
         with in_words(int(texts.lengths[rows].max())):
             return self._vectors(texts, self.left_out(kind), rows).float()
 
-    def windows(self, texts: Sequence[str], kind: Kind) -> Iterator[tuple[int, np.ndarray]]:
+    def windows(self, texts: Sequence[str], kind: Kind) -> Iterator[np.ndarray]:
         """Encode texts a window at a time, so that vectors can be written while the next are computed.
 
-        Yields the index of the first text of a window, and its vectors, float32 of shape (texts, dim), in the order of the texts.
+        Yields the vectors of the texts of a window, float32 of shape (texts, dim), in the order of the texts.
         Raises ModelError for tokens that the model does not know, NotFiniteError for a vector that is not finite.
         """
         begin = partial(self._begin, self.left_out(kind))
@@ -221,7 +218,7 @@ class TransformersEncoder(TextModel):
         return Tokens.of(start, ids).check(self.backbone.vocabulary, self.budget.owner)
 
     @torch.inference_mode()
-    def _begin(self, left_out: int, window: Tokens, progress: Progress) -> Callable[[], tuple[int, np.ndarray]]:
+    def _begin(self, left_out: int, window: Tokens, progress: Progress) -> Callable[[], np.ndarray]:
         """Encode a window, float32 of shape (texts, dim) on the device, which on CUDA may still compute it."""
         if self.max_length is not None:
             self.truncated += int((window.lengths >= self.max_length).sum())
@@ -266,10 +263,10 @@ class TransformersEncoder(TextModel):
         return pool_packed(self._modes, output, bounds, getattr(self.model, "pooler", None), left_out)
 
 
-def _arrived(start: int, arrival: Arrival) -> tuple[int, np.ndarray]:
-    """Return the index of the first text of a window and its vectors, all of which are finite, or raise NotFiniteError."""
+def _arrived(start: int, arrival: Arrival) -> np.ndarray:
+    """Return the vectors of a window, which begins with the text ``start``: all are finite, or NotFiniteError is raised."""
     vectors = arrival.wait()
     finite = np.isfinite(vectors).all(axis=1)
     if not finite.all():
         raise NotFiniteError(start + int(np.argmin(finite)))
-    return start, vectors
+    return vectors

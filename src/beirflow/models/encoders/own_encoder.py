@@ -85,8 +85,8 @@ class OwnEncoder:
         own = {"encoder": self.system.encoder, "arguments": dict(self.system.arguments or {})}
         return {**own, "method": self._method.__name__, **described_options(self._options)}
 
-    def windows(self, texts: Sequence[str], kind: Kind) -> Iterator[tuple[int, np.ndarray]]:
-        """Encode texts a window at a time: index of its first text, and vectors, float32 of shape (texts, dim).
+    def windows(self, texts: Sequence[str], kind: Kind) -> Iterator[np.ndarray]:
+        """Encode texts a window at a time, float32 of shape (texts, dim).
 
         Raises ModelError for a failure of the class or output that is not one vector per text, NotFiniteError for a vector that
         is not finite.
@@ -94,7 +94,7 @@ class OwnEncoder:
         with Progress(f"encode with {self.system.name}", len(texts), kind) as progress:
             for start in range(0, len(texts), WINDOW_TEXTS):
                 window = texts[start : start + WINDOW_TEXTS]
-                yield start, self._encode(list(window), start)
+                yield self._encode(list(window), start)
                 progress.advance(len(window))
 
     def _encode(self, texts: list[str], start: int) -> np.ndarray:

@@ -10,18 +10,18 @@ from beirflow.models.computing.arrival import NotFiniteError
 from beirflow.models.encoders.encoder import Encoder, TransformersEncoder
 
 
-def windows_of(encoder: Encoder, texts: Sequence[str], kind: Kind) -> Iterator[tuple[int, np.ndarray]]:
+def windows_of(encoder: Encoder, texts: Sequence[str], kind: Kind) -> Iterator[np.ndarray]:
     """Encode texts a window at a time; the vector of a query that is a list is the mean of the vectors of its texts.
 
-    Yields the index of the first text of a window, and the window's vectors, float32 of shape (texts, dim). Raises NotFiniteError
-    for a vector that is not finite.
+    Yields the vectors of the texts of a window, float32 of shape (texts, dim). Raises NotFiniteError for a vector that is not
+    finite.
     """
     lists = [texts_of(text) for text in texts] if kind == "queries" else []
     if all(len(each) == 1 for each in lists):
         yield from encoder.windows(texts, kind)
         return
     for start in range(0, len(lists), TransformersEncoder.window):
-        yield start, _means(encoder, lists[start : start + TransformersEncoder.window], kind, start)
+        yield _means(encoder, lists[start : start + TransformersEncoder.window], kind, start)
 
 
 def _means(encoder: Encoder, lists: Sequence[Sequence[str]], kind: Kind, start: int) -> np.ndarray:
@@ -29,9 +29,7 @@ def _means(encoder: Encoder, lists: Sequence[Sequence[str]], kind: Kind, start: 
     counts = np.array([len(each) for each in lists])
     firsts = np.cumsum(counts) - counts
     try:
-        vectors = np.concatenate(
-            [window_vectors for _, window_vectors in encoder.windows([text for each in lists for text in each], kind)]
-        )
+        vectors = np.concatenate(list(encoder.windows([text for each in lists for text in each], kind)))
     except NotFiniteError as error:
         raise NotFiniteError(start + int(np.searchsorted(firsts, error.row, side="right")) - 1) from error
     # float64: a sum of many vectors in float32 would lose digits.

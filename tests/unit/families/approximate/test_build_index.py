@@ -17,7 +17,7 @@ from beirflow.core.errors import ConfigError, DataError
 from beirflow.core.layout import CHUNK_VECTORS, INDEX
 from beirflow.core.records import read_json
 from beirflow.families.approximate.build_index import trained_index
-from beirflow.families.approximate.settings import IndexSettings, faiss_library
+from beirflow.families.approximate.settings import ApproximateSettings, faiss_library
 from beirflow.run.code_version import PACKAGE
 from forger import Forger
 from results_maker import Made, make_run, run_rules, with_systems
@@ -30,14 +30,14 @@ pytestmark = pytest.mark.usefixtures("threads_as_before")
 RNG = np.random.default_rng(5)
 VECTORS = RNG.standard_normal((600, 16)).astype(np.float32)
 SETTINGS = {
-    "hnsw": IndexSettings("hnsw", m=8, ef_construction=40),
-    "flat": IndexSettings("ivf-flat", nlist=12),
-    "pq": IndexSettings("ivf-pq", nlist=6, m=4, bits=5),
-    "sq": IndexSettings("sq", bits=8),
+    "hnsw": ApproximateSettings("own", "dense", "hnsw", m=8, ef_construction=40),
+    "flat": ApproximateSettings("own", "dense", "ivf-flat", nlist=12),
+    "pq": ApproximateSettings("own", "dense", "ivf-pq", nlist=6, m=4, bits=5),
+    "sq": ApproximateSettings("own", "dense", "sq", bits=8),
 }
 
 
-def packed(settings: IndexSettings, vectors: np.ndarray = VECTORS) -> bytes:
+def packed(settings: ApproximateSettings, vectors: np.ndarray = VECTORS) -> bytes:
     return bytes(faiss.serialize_index(trained_index(settings, vectors)).tobytes())
 
 
@@ -46,8 +46,8 @@ def test_two_builds_in_two_processes_are_byte_identical_and_another_seed_is_not(
     np.save(tmp_path / "vectors.npy", VECTORS)
     program = (
         "import sys, numpy, faiss; from beirflow.families.approximate.build_index import trained_index;"
-        "from beirflow.families.approximate.settings import IndexSettings;"
-        f"index = trained_index(IndexSettings(**{asdict(SETTINGS[kind])}), numpy.load(sys.argv[1]));"
+        "from beirflow.families.approximate.settings import ApproximateSettings;"
+        f"index = trained_index(ApproximateSettings(**{asdict(SETTINGS[kind])}), numpy.load(sys.argv[1]));"
         "sys.stdout.buffer.write(faiss.serialize_index(index).tobytes())"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "vectors.npy")]

@@ -20,7 +20,7 @@ QUERIES = RNG.standard_normal((300, 8)).astype(np.float32)
 
 
 def test_a_query_alone_finds_what_it_finds_among_others() -> None:
-    index, before = trained_index(SETTINGS.built, VECTORS), faiss.cvar.distance_compute_blas_threshold
+    index, before = trained_index(SETTINGS, VECTORS), faiss.cvar.distance_compute_blas_threshold
     together = find_neighbours(index, QUERIES, 20, SETTINGS, cosine=False, threads=2)
     alone = [find_neighbours(index, query[None], 20, SETTINGS, cosine=False, threads=1)[0] for query in QUERIES]
     np.testing.assert_array_equal(together, alone)
@@ -33,12 +33,12 @@ def test_signs_find_the_documents_with_the_fewest_other_signs() -> None:
 
     settings = ApproximateSettings("own", "dense", "binary", rescore=4)
     vectors, queries = (RNG.standard_normal((n, 64)).astype(np.float32) for n in (500, 30))
-    rows = find_neighbours(trained_index(settings.built, vectors), queries, 40, settings, cosine=True, threads=2)
+    rows = find_neighbours(trained_index(settings, vectors), queries, 40, settings, cosine=True, threads=2)
     packed = [quantize_embeddings(each, "ubinary") for each in (queries, vectors)]
     other = np.unpackbits(packed[0][:, None] ^ packed[1][None], axis=2).sum(axis=2)
     np.testing.assert_array_equal(np.take_along_axis(other, rows, 1), np.sort(other, axis=1)[:, :40])
     alone = [
-        find_neighbours(trained_index(settings.built, vectors), query[None], 40, settings, cosine=True, threads=1)[0]
+        find_neighbours(trained_index(settings, vectors), query[None], 40, settings, cosine=True, threads=1)[0]
         for query in queries
     ]
     np.testing.assert_array_equal(rows, alone)
@@ -53,7 +53,7 @@ def test_pairs_leave_out_what_was_not_found_and_the_excluded_row() -> None:
 
 
 def test_queries_of_other_dimensions_and_indexes_of_other_documents_are_refused(tmp_path: Path) -> None:
-    index = trained_index(SETTINGS.built, VECTORS)
+    index = trained_index(SETTINGS, VECTORS)
     with pytest.raises(DataError, match="the queries' vectors have 5 dimensions, the documents' 8"):
         find_neighbours(index, QUERIES[:, :5], 3, SETTINGS, cosine=False, threads=1)
     path = str(tmp_path / "own.faiss")

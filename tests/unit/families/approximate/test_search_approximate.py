@@ -90,7 +90,7 @@ def test_a_run_has_the_documents_that_faiss_finds_with_the_exact_scores(
     query_ids, doc_ids = results.ids
     for name in results.experiment.chosen_systems[2:]:
         settings = results.experiment.systems[name].settings
-        path = results.folder / INDEX(system=base, dataset=DATASET, index=settings.built.name)
+        path = results.folder / INDEX(system=base, dataset=DATASET, index=settings.in_paths)
         index, rows = faiss.read_index(str(path)), results.rows(name)
         inner = faiss.downcast_index(index)
         if settings.ef_search:
@@ -126,7 +126,7 @@ def test_the_record_counts_the_exact_hits_and_the_queries_with_fewer_documents(r
 
 def test_seconds_and_bytes_are_those_of_vectors_and_index_without_the_exact_search(results: Results) -> None:
     record, dense = results.record("flat"), results.record("second")
-    built = results.experiment.systems["flat"].settings.built.name
+    built = results.experiment.systems["flat"].settings.in_paths
     index = read_json((results.folder / INDEX(system="second", dataset=DATASET, index=built)).with_suffix(".json"))
     assert set(record["seconds"]) == {"load", "queries", "index", "build", "search"}
     assert record["seconds"]["build"] == index["seconds"]["build"]

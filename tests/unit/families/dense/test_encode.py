@@ -1,6 +1,7 @@
 """Encoding tables of ids and texts, with the record of how it was done."""
 
 import platform
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -14,8 +15,7 @@ from hypothesis import strategies as st
 
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import ModelError
-from beirflow.families.dense.encode import in_rows
-from beirflow.families.texts import Texts
+from beirflow.families.texts import Texts, in_rows
 from beirflow.models.computing import made
 from beirflow.models.encoders.encoder import TransformersEncoder
 from dense_results import DenseResults
@@ -162,17 +162,19 @@ def test_equal_texts_with_other_additions_are_others() -> None:
     assert (found.different, found.added) == (["a", "b"], None)
 
 
+def rows_of(windows: Iterable[np.ndarray], indices: np.ndarray) -> Iterator[np.ndarray]:
+    return in_rows(windows, indices, count=len, one=lambda vectors, row: vectors[[row]], together=np.concatenate)
+
+
 @given(texts=st.lists(st.integers(0, 8), max_size=30), window=st.integers(1, 10))
 def test_every_row_has_the_vector_of_its_text_whatever_the_windows(texts: list[int], window: int) -> None:
     indices = pa.array(texts, pa.int64()).dictionary_encode().indices.to_numpy()
     distinct = np.arange(2 * len(set(texts)), dtype=np.float32).reshape(-1, 2)
-    windows = ((start, distinct[start : start + window]) for start in range(0, len(distinct), window))
-    parts = list(in_rows(windows, indices, dim=2))
-    np.testing.assert_array_equal(np.concatenate(parts), distinct[indices])
+    windows = (distinct[start : start + window] for start in range(0, len(distinct), window))
+    np.testing.assert_array_equal(np.concatenate([distinct[:0], *rows_of(windows, indices)]), distinct[indices])
 
 
 def test_rows_are_given_as_soon_as_their_vectors_are_there() -> None:
-    windows = iter([(0, np.zeros((2, 1), np.float32)), (2, np.ones((1, 1), np.float32))])
-    parts = in_rows(windows, np.array([0, 1, 0, 2, 1]), dim=1)
+    parts = rows_of(iter([np.zeros((2, 1), np.float32), np.ones((1, 1), np.float32)]), np.array([0, 1, 0, 2, 1]))
     assert next(parts).tolist() == [[0.0], [0.0], [0.0]]
     assert next(parts).tolist() == [[1.0], [0.0]]

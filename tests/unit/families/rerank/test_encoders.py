@@ -44,7 +44,7 @@ def dense(folder: Path, similarity: str = "dot") -> DenseSettings:
 def test_a_dense_system_ranks_all_documents_as_in_its_own_run(tiny_bert: Path, similarity: str) -> None:
     settings = dense(tiny_bert, similarity)
     vectors = (
-        np.concatenate([found for _, found in load_encoder(settings.encoding, kind, **ON).windows(texts, kind)])
+        np.concatenate(list(load_encoder(settings.encoding, kind, **ON).windows(texts, kind)))
         for kind, texts in (("queries", QUERIES), ("documents", DOCUMENTS))
     )
     order, nothing = byte_order(pa.array([f"d{i}" for i in range(len(DOCUMENTS))])), np.full(len(QUERIES), -1)

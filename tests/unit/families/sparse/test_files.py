@@ -10,7 +10,8 @@ from beirflow.core.errors import DataError, ModelError
 from beirflow.core.writing import DigestingWriter
 from beirflow.families.postings.columns import ColumnWriter
 from beirflow.families.sparse import files
-from beirflow.families.sparse.files import ChunkWeights, QueryWeights, Rows, in_rows, quantized, read_queries, read_segments
+from beirflow.families.sparse.files import ChunkWeights, QueryWeights, Rows, quantized, read_queries, read_segments
+from beirflow.families.texts import in_rows
 from tiny_sparse import spread
 
 DOCUMENTS, TERMS = 60, 40
@@ -146,7 +147,8 @@ def test_every_row_has_the_weights_of_its_text_whatever_the_windows(texts: str, 
     counts = np.arange(len(distinct)) % 3  # the first has none
     terms = np.concatenate([np.arange(count) + number for number, count in enumerate(counts)] or [counts]).astype(np.int32)
     rows = Rows(counts, terms, np.repeat(np.arange(len(distinct)) + np.float32(0.5), counts).astype(np.float32))
-    found = Rows.together(list(in_rows(cut(rows, window), indices)))
+    how = {"count": lambda part: len(part.counts), "one": Rows.one, "together": Rows.together}
+    found = Rows.together(list(in_rows(cut(rows, window), indices, **how)))
     assert found.counts.tolist() == counts[indices].tolist()
     assert found.terms.tolist() == [number + i for number in indices.tolist() for i in range(counts[number])]
     assert found.weights.tolist() == [number + 0.5 for number in indices.tolist() for _ in range(counts[number])]

@@ -27,7 +27,7 @@ TEXTS = [
 
 def encoded(settings: EncoderSettings, kind: Any, texts: list[str]) -> np.ndarray:
     encoder = load_encoder(settings, kind, device="cpu", precision="float32", token_budget=300)
-    return np.concatenate([vectors for _, vectors in encoder.windows(texts, kind)])
+    return np.concatenate(list(encoder.windows(texts, kind)))
 
 
 def apart(found: np.ndarray, expected: np.ndarray) -> float:

@@ -74,7 +74,7 @@ def load(code: str, folder: Path, kind: Kind, task: str = "NFCorpus") -> OwnEnco
 
 
 def encoded(encoder: OwnEncoder, texts: list[str], kind: Kind) -> np.ndarray:
-    return np.concatenate([vectors for _, vectors in encoder.windows(texts, kind)])
+    return np.concatenate(list(encoder.windows(texts, kind)))
 
 
 @pytest.mark.parametrize(("kind", "prompt_type"), [("queries", "query"), ("documents", "document")])
@@ -221,6 +221,4 @@ def test_mtebs_own_wrapper_of_a_model_gives_our_vectors(kind: Kind, tmp_path: Pa
     ours = load_encoder(settings, kind, device="cpu", precision="float32", token_budget="auto")
     texts = ["a", "the cat sat on the mat", "", "two words"]
     given = [f"{TITLE_END}{text}" for text in texts] if kind == "documents" else texts
-    np.testing.assert_allclose(
-        encoded(theirs, given, kind), np.concatenate([found for _, found in ours.windows(texts, kind)]), atol=1e-5
-    )
+    np.testing.assert_allclose(encoded(theirs, given, kind), np.concatenate(list(ours.windows(texts, kind))), atol=1e-5)

@@ -45,7 +45,7 @@ def load(folder: Path, kind: Any = "documents", **fields: Any) -> TransformersEn
 
 def encoded(folder: Path, texts: list[str], kind: Any = "documents", **fields: Any) -> np.ndarray:
     encoder = load(folder, kind, **fields)
-    return np.concatenate([vectors for _, vectors in encoder.windows(texts, kind)])
+    return np.concatenate(list(encoder.windows(texts, kind)))
 
 
 @saved_once

@@ -142,7 +142,7 @@ def load(name: str = "ForBeir", kind: Any = "documents", **arguments: Any) -> Ow
 
 
 def encoded(encoder: OwnEncoder, texts: list[str], kind: Any = "documents") -> np.ndarray:
-    return np.concatenate([vectors for _, vectors in encoder.windows(texts, kind)])
+    return np.concatenate(list(encoder.windows(texts, kind)))
 
 
 TEXTS = ["a", "banana", "", "c d"]

@@ -23,16 +23,17 @@ class DensePairs(EncodedPairs):
         super().__init__(settings.name, self._own, on["device"])
         self._similarity = str(settings.similarity or model_card(settings).similarity)
 
-    def _windows(self, kind: Kind, texts: Sequence[str]) -> Iterator[tuple[int, torch.Tensor]]:
-        """Yield the first text of a window, and vectors as the search compares them, float32 of shape (texts, dim)."""
-        for start, vectors in self._encoded(kind, texts, windows_of(self._own[kind], texts, kind)):
-            yield start, prepare(np.asarray(vectors, np.float32), self._similarity, self._device)
+    def _windows(self, kind: Kind, texts: Sequence[str]) -> Iterator[torch.Tensor]:
+        """Yield the vectors of a window as the search compares them, float32 of shape (texts, dim)."""
+        for vectors in self._encoded(kind, texts, windows_of(self._own[kind], texts, kind)):
+            yield prepare(np.asarray(vectors, np.float32), self._similarity, self._device)
 
     def _of_pairs(self, queries: Sequence[str], documents: Sequence[str], query: np.ndarray, document: np.ndarray) -> np.ndarray:
-        of_queries = torch.cat([vectors for _, vectors in self._windows("queries", queries)])
-        scores = np.empty(len(query), np.float32)
-        for start, vectors in self._windows("documents", documents):
+        of_queries = torch.cat(list(self._windows("queries", queries)))
+        scores, start = np.empty(len(query), np.float32), 0
+        for vectors in self._windows("documents", documents):
             here = np.flatnonzero((document >= start) & (document < start + len(vectors)))
             numbers, rows = (torch.from_numpy(each).to(self._device) for each in (query[here], document[here] - start))
             scores[here] = careful_scores(of_queries, vectors, numbers, rows).cpu().numpy()
+            start += len(vectors)
         return scores
