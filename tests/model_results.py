@@ -1,8 +1,10 @@
 """Results of families whose model makes a file of each chunk and one of the queries, made in this process as the rules do."""
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from random import Random
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -11,6 +13,8 @@ from beirflow.core import layout
 from beirflow.core.artifact import Step
 from beirflow.core.layout import record_of
 from beirflow.core.patterns import Pattern
+from beirflow.families.dense.encode import Encoding, encode_chunk, encode_queries
+from beirflow.families.dense.search import search_chunk
 from beirflow.families.late_interaction.encode import TokenEncoding, encode_query_tokens, encode_tokens
 from beirflow.families.late_interaction.search import search_tokens
 from beirflow.families.late_interaction.settings import LateSettings
@@ -19,12 +23,13 @@ from beirflow.families.sparse.search import search_weights
 from beirflow.families.sparse.settings import SparseSettings
 from beirflow.families.sparse.weigh import Weighing, weigh_chunk, weigh_queries
 from beirflow.models.model_files import fetch_model
+from beirflow.models.settings import EncoderSettings
 from beirflow.ranking.searched import Retrieval
 from lexical_results import DATASET, LexicalResults, Row
 from lucene_reference import Document
 from tiny_bert import WORDS
 
-SettingsT = TypeVar("SettingsT", LateSettings, SparseSettings)
+SettingsT = TypeVar("SettingsT", EncoderSettings, LateSettings, SparseSettings)
 COMPUTING: dict[str, Any] = {"precision": "float32", "device": "cpu"}
 
 
@@ -48,10 +53,22 @@ class ModelResults(LexicalResults, Generic[SettingsT]):
 
     of_chunk: Pattern
     of_queries: Pattern
+    said: list[str] | None = None  # settings that the configuration states
+
+    @classmethod
+    def of_samples(cls, folder: Path, samples: Sequence[Mapping[str, Any]], top_k: int) -> Self:
+        """Samples for re-ranking, each a query with its candidates, in three chunks."""
+        made = cls.__new__(cls)
+        made.results, made.top_k, made.chunks = folder / "results", top_k, 3
+        (folder / "s.jsonl").write_text("".join(f"{json.dumps(sample)}\n" for sample in samples))
+        made.prepare(folder / "s.jsonl", form={"kind": "samples"})
+        return made
 
     def fetch(self, settings: SettingsT) -> str:
         """Write the record of the model; gives its path."""
-        raise NotImplementedError
+        path = self.path(layout.MODEL, system=settings.name)
+        fetch_model(system=settings, said=self.said, output_path=path, job=self.job("fetch_model"))
+        return path
 
     def make(self, settings: SettingsT, chunk: int | None = None, **how: Any) -> str:
         """Write the file of a chunk, or of the queries; gives its path."""
@@ -60,6 +77,20 @@ class ModelResults(LexicalResults, Generic[SettingsT]):
     def find(self, settings: SettingsT, chunk: int = 0, *, drop: bool = True, threads: int = 1) -> str:
         """Write the candidates of a chunk; gives their path."""
         raise NotImplementedError
+
+    def search(self, step: Step, system: str, number: int, drop: bool, **arguments: Any) -> str:
+        """Run the step that writes the candidates of a chunk; gives their path."""
+        path = self.path(layout.CANDIDATES, system=system, chunk=number)
+        files = {"queries": layout.QUERIES, "documents": layout.DOCUMENTS, "model": layout.MODEL}
+        inputs = {name: self.path(pattern, system=system) for name, pattern in files.items()}
+        outputs = [path, self.path(layout.CANDIDATES_RECORD, system=system, chunk=number)]
+        steps.run(step, self.job("search"), outputs, **inputs, retrieval=Retrieval(self.top_k, drop), **arguments)
+        return path
+
+    def search_vectors(self, step: Step, system: str, chunk: int, drop: bool, **arguments: Any) -> str:
+        """Run such a step of a family that compares vectors of queries with those of the chunk."""
+        vectors = {"query_vectors": self.place(system, None), "chunk_vectors": self.place(system, chunk)}
+        return self.search(step, system, chunk, drop, chunk=chunk, device="cpu", **vectors, **arguments)
 
     def represent(self, step: Step, system: str, chunk: int | None, **arguments: Any) -> str:
         """Run the step that makes the file of a chunk, or of the queries; gives its path."""
@@ -91,43 +122,32 @@ class ModelResults(LexicalResults, Generic[SettingsT]):
         )
 
 
+class VectorResults(ModelResults[EncoderSettings]):
+    """Those of a dense system, whose vectors are compared by the cosine."""
+
+    of_chunk, of_queries = layout.CHUNK_VECTORS, layout.QUERY_VECTORS
+    said: ClassVar = ["pooling", "similarity"]
+
+    def make(self, settings: EncoderSettings, chunk: int | None = None, **how: Any) -> str:
+        encoding = Encoding(settings, self.path(layout.MODEL, system=settings.name), **COMPUTING | how)
+        return self.represent(encode_queries if chunk is None else encode_chunk, settings.name, chunk, encoding=encoding)
+
+    def find(self, settings: EncoderSettings, chunk: int = 0, *, drop: bool = True, threads: int = 1) -> str:
+        return self.search_vectors(search_chunk, settings.name, chunk, drop, similarity="cosine", threads=threads)
+
+
 class LateResults(ModelResults[LateSettings]):
     """Those of late interaction."""
 
     of_chunk, of_queries = layout.TOKEN_VECTORS, layout.QUERY_TOKEN_VECTORS
 
-    def fetch(self, settings: LateSettings) -> str:
-        path = self.path(layout.MODEL, system=settings.name)
-        fetch_model(system=settings, said=None, output_path=path, job=self.job("fetch_model"))
-        return path
-
     def make(self, settings: LateSettings, chunk: int | None = None, **how: Any) -> str:
-        return self.represent(
-            encode_query_tokens if chunk is None else encode_tokens,
-            settings.name,
-            chunk,
-            encoding=TokenEncoding(
-                settings.for_dataset(DATASET), self.path(layout.MODEL, system=settings.name), **COMPUTING | how
-            ),
-        )
+        model = self.path(layout.MODEL, system=settings.name)
+        encoding = TokenEncoding(settings.for_dataset(DATASET), model, **COMPUTING | how)
+        return self.represent(encode_query_tokens if chunk is None else encode_tokens, settings.name, chunk, encoding=encoding)
 
     def find(self, settings: LateSettings, chunk: int = 0, *, drop: bool = True, threads: int = 1) -> str:
-        path, name = self.path(layout.CANDIDATES, system=settings.name, chunk=chunk), settings.name
-        steps.run(
-            search_tokens,
-            self.job("search"),
-            [path, self.path(layout.CANDIDATES_RECORD, system=name, chunk=chunk)],
-            queries=self.path(layout.QUERIES),
-            documents=self.path(layout.DOCUMENTS),
-            model=self.path(layout.MODEL, system=name),
-            query_vectors=self.place(name, None),
-            chunk_vectors=self.place(name, chunk),
-            chunk=chunk,
-            retrieval=Retrieval(self.top_k, drop),
-            device="cpu",
-            threads=threads,
-        )
-        return path
+        return self.search_vectors(search_tokens, settings.name, chunk, drop, threads=threads)
 
 
 class SparseResults(ModelResults[SparseSettings]):
@@ -139,11 +159,6 @@ class SparseResults(ModelResults[SparseSettings]):
         """The file of what is added to the documents of a chunk."""
         return self.path(layout.EXPANSION, expansion=settings.added.name, chunk=chunk) if settings.added else None
 
-    def fetch(self, settings: SparseSettings) -> str:
-        path = self.path(layout.MODEL, system=settings.name)
-        fetch_model(system=settings, said=None, output_path=path, job=self.job("fetch_sparse_model"))
-        return path
-
     def make(self, settings: SparseSettings, chunk: int | None = None, **how: Any) -> str:
         weighing = Weighing(settings, self.path(layout.MODEL, system=settings.name), **COMPUTING | how)
         if chunk is None:
@@ -151,19 +166,6 @@ class SparseResults(ModelResults[SparseSettings]):
         return self.represent(weigh_chunk, settings.name, chunk, weighing=weighing, expansion=self.added_to(settings, chunk))
 
     def find(self, settings: SparseSettings, chunk: int = 0, *, drop: bool = True, threads: int = 1) -> str:
-        path, name = self.path(layout.CANDIDATES, system=settings.name, chunk=chunk), settings.name
-        steps.run(
-            search_weights,
-            self.job("search"),
-            [path, self.path(layout.CANDIDATES_RECORD, system=name, chunk=chunk)],
-            queries=self.path(layout.QUERIES),
-            documents=self.path(layout.DOCUMENTS),
-            model=self.path(layout.MODEL, system=name),
-            query_weights=self.place(name, None),
-            chunk_weights=self.place(name, chunk),
-            expansion=self.added_to(settings, chunk),
-            settings=settings,
-            retrieval=Retrieval(self.top_k, drop),
-            threads=threads,
-        )
-        return path
+        weights = {"query_weights": self.place(settings.name, None), "chunk_weights": self.place(settings.name, chunk)}
+        weights |= {"expansion": self.added_to(settings, chunk)}
+        return self.search(search_weights, settings.name, chunk, drop, settings=settings, threads=threads, **weights)

@@ -1,6 +1,7 @@
 """An approximate system that answers queries: encoder, index and vectors stay in memory."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -13,7 +14,7 @@ from beirflow.families.dense.answers import open_encoder
 from beirflow.families.dense.settings import DenseSettings
 from beirflow.families.dense.top_k import exact_of_pairs
 from beirflow.families.dense.vectors import VectorFiles
-from beirflow.models.encoders.query_lists import windows_of
+from beirflow.models.encoders.query_lists import encoded
 from beirflow.ranking.ranking import Cut, Hits, byte_order
 
 
@@ -32,8 +33,7 @@ def open_answers(asked: Asked) -> Opened:
     documents, order = VectorFiles(vectors_paths, asked.sizes)[:], byte_order(asked.doc_ids)
     cosine, threads, candidates = similarity == "cosine", asked.threads, asked.top_k * settings.rescore
 
-    def encode(queries: Sequence[str]) -> np.ndarray:
-        return np.concatenate(list(windows_of(encoder, queries, "queries")))
+    encode = partial(encoded, encoder, kind="queries")
 
     def answer(queries: Sequence[str]) -> Hits:
         vectors = encode(queries)

@@ -1,6 +1,7 @@
 """A dense system that answers queries: its encoder and all vectors stay in memory or on the GPU."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -13,7 +14,7 @@ from beirflow.families.dense.top_k import InMemoryChunk, exact_top_k
 from beirflow.families.dense.vectors import VectorFiles, Vectors, similarity_of
 from beirflow.models.encoders.encoder import Encoder
 from beirflow.models.encoders.load import load_encoder
-from beirflow.models.encoders.query_lists import windows_of
+from beirflow.models.encoders.query_lists import encoded
 from beirflow.models.model_files import check_model
 from beirflow.models.model_places import next_to_record
 from beirflow.ranking.ranking import Cut, Hits, byte_order
@@ -33,8 +34,7 @@ def open_answers(asked: Asked) -> Opened:
     documents = InMemoryChunk(CompressedFile(files, compression) if compression else files, similarity, device)
     order = byte_order(asked.doc_ids)
 
-    def encode(queries: Sequence[str]) -> np.ndarray:
-        return np.concatenate(list(windows_of(encoder, queries, "queries")))
+    encode = partial(encoded, encoder, kind="queries")
 
     def answer(queries: Sequence[str]) -> Hits:
         vectors, cut = encode(queries), Cut(asked.top_k, order, nothing_excluded(queries))

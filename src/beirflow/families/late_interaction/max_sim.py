@@ -77,6 +77,13 @@ class Blocks(NamedTuple):
         return np.cumsum([0, *map(len, self.vectors)])
 
     @property
+    def places(self) -> np.ndarray:
+        """Place of each text in the order, int64."""
+        places = np.empty(len(self.order), np.int64)
+        places[self.order] = np.arange(len(places))
+        return places
+
+    @property
     def bytes(self) -> int:
         """Bytes of the vectors."""
         return sum(block.nbytes for block in self.vectors)

@@ -126,9 +126,7 @@ def arranged(segment: Segment | Part, device: torch.device, halvings: int = 0) -
     if isinstance(segment, Part):
         return segment
     blocks = in_blocks(segment.texts, device, halvings)
-    place = np.empty(len(blocks.order), np.int64)
-    place[blocks.order] = np.arange(len(place))
-    return Part(segment.rows.astype(np.int64), send(place[segment.text], device), blocks)
+    return Part(segment.rows.astype(np.int64), send(blocks.places[segment.text], device), blocks)
 
 
 def exact_top_k(

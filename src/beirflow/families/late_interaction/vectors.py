@@ -13,6 +13,7 @@ from beirflow.core.artifact import Artifact, Stream
 from beirflow.core.layout import TOKEN_VECTORS
 from beirflow.core.verified import damaged, reading
 from beirflow.families.postings.columns import ColumnWriter, read_columns
+from beirflow.families.segments import cut
 
 FORMAT = b"beirflow token vectors 1"
 
@@ -77,30 +78,11 @@ def in_segments(windows: Iterable[TokenVectors], indices: np.ndarray) -> Iterato
     rows = np.argsort(indices, kind="stable").astype(np.int32)
     text = indices[rows].astype(np.int32)
     first = 0
-    for texts in _cut(windows):
+    for texts in cut(windows, SEGMENT_TOKENS):
         stop = first + len(texts.counts)
         here = slice(*np.searchsorted(text, [first, stop]).tolist())
         yield Segment(texts, rows[here], text[here] - np.int32(first))
         first = stop
-
-
-def _cut(windows: Iterable[TokenVectors]) -> Iterator[TokenVectors]:
-    """Yield the texts of each segment."""
-    waiting: list[TokenVectors] = []
-    for texts in windows:
-        starts, first = texts.starts, 0
-        while first < len(texts.counts):
-            room = SEGMENT_TOKENS - sum(len(part.vectors) for part in waiting)
-            last = int(np.searchsorted(starts, starts[first] + room, side="right")) - 1
-            last = max(last, first + (not waiting))  # a text alone may be larger
-            if last > first:
-                waiting.append(TokenVectors(texts.counts[first:last], texts.vectors[starts[first] : starts[last]]))
-            if last < len(texts.counts):
-                yield TokenVectors.together(waiting)
-                waiting = []
-            first = last
-    if waiting:
-        yield TokenVectors.together(waiting)
 
 
 def read_segments(path: str | Path) -> Iterator[Segment]:

@@ -16,6 +16,7 @@ from beirflow.core.errors import ModelError
 from beirflow.core.layout import QUERY_WEIGHTS, TERM_WEIGHTS
 from beirflow.core.verified import damaged, reading
 from beirflow.families.postings.columns import ColumnWriter, read_columns
+from beirflow.families.segments import cut
 
 LUCENE_SCALE = 256 / 5  # factor of weights before they are rounded to integers, in published runs with Lucene
 
@@ -82,26 +83,12 @@ class Segment(NamedTuple):
 
 def _segments(windows: Iterable[Rows]) -> Iterator[Segment]:
     """Yield the segments of a chunk, at least one, from the weights of its documents; those of a few may come at once."""
-    waiting: list[Rows] = []
-    has_segment = False
-    for rows in windows:
-        # Cut where a segment ends, so that the file does not depend on how many documents come at once.
-        starts = rows.starts
-        first = 0
-        while first < len(rows.counts):
-            room = SEGMENT_POSTINGS - sum(len(part.terms) for part in waiting)
-            last = int(np.searchsorted(starts, starts[first] + room, side="right")) - 1
-            last = max(last, first + (not waiting))  # a document alone may be larger, and leaves no room for others
-            last = min(last, first + SEGMENT_DOCUMENTS - sum(len(part.counts) for part in waiting))
-            if last > first:
-                part = slice(starts[first], starts[last])
-                waiting.append(Rows(rows.counts[first:last], rows.terms[part], rows.weights[part]))
-            if last < len(rows.counts):
-                yield _inverted(Rows.together(waiting))
-                waiting, has_segment = [], True
-            first = last
-    if waiting or not has_segment:
-        yield _inverted(Rows.together(waiting))
+    segment = None
+    for rows in cut(windows, SEGMENT_POSTINGS, SEGMENT_DOCUMENTS):
+        segment = _inverted(rows)
+        yield segment
+    if segment is None:
+        yield _inverted(Rows.together([]))
 
 
 def _stored(weights: np.ndarray, quantize: str) -> np.ndarray:

@@ -24,6 +24,11 @@ def windows_of(encoder: Encoder, texts: Sequence[str], kind: Kind) -> Iterator[n
         yield _means(encoder, lists[start : start + TransformersEncoder.window], kind, start)
 
 
+def encoded(encoder: Encoder, texts: Sequence[str], kind: Kind) -> np.ndarray:
+    """Encode some texts, at least one, in the same way: float32 of shape (texts, dim)."""
+    return np.concatenate(list(windows_of(encoder, texts, kind)))
+
+
 def _means(encoder: Encoder, lists: Sequence[Sequence[str]], kind: Kind, start: int) -> np.ndarray:
     """Return the mean vectors of lists of texts, float32 of shape (lists, dim)."""
     counts = np.array([len(each) for each in lists])

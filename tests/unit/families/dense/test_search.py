@@ -3,7 +3,8 @@
 Where a dataset gives each query its candidates, only these are ranked, and measured as others measure re-ranking.
 """
 
-import json
+import inspect
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,15 +22,16 @@ import steps
 from beir_writer import write_corpus_record
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
-from beirflow.core.layout import CANDIDATES, record_of
+from beirflow.core.layout import QRELS, RUN_RECORD, record_of
 from beirflow.core.records import Job, read_json, write_json, write_record
-from beirflow.evaluation.evaluate import evaluate_run
 from beirflow.families.dense import search
 from beirflow.families.dense.ranges import find_ranges
+from beirflow.families.dense.vectors import Vectors
+from beirflow.models.settings import EncoderSettings
 from beirflow.ranking.candidates import Candidates
-from beirflow.ranking.merge import merge_chunks
 from beirflow.run.hardware import Hardware
-from lexical_results import damage, prepare
+from lexical_results import damage
+from model_results import VectorResults
 
 
 @pytest.fixture
@@ -65,16 +67,12 @@ SOURCES = {"queries.npy": "queries.parquet", "chunk.npy": "documents.parquet"}
 
 
 def store(path: Path, vectors: np.ndarray) -> None:
-    np.save(path, vectors.astype(np.float32))
+    """Write vectors as made from the model and a table in their folder."""
+    inputs = {name: file_digest(path.with_name(name)) for name in ("model.json", SOURCES[path.name])}
     facts = {"made": {"precision": "float32", "device": "cpu"}, "seconds": {"load": 1.0}, "counts": {"tokens": 5}}
-    record(path, SOURCES[path.name], job=f"encode/{path.stem}", sizes={"index": path.stat().st_size}, **facts)
-
-
-def record(path: Path, source: str, job: str = "test", **facts: Any) -> None:
-    """Record vectors as made from the model and a table in their folder."""
-    inputs = {path.with_name(name): file_digest(path.with_name(name)) for name in ("model.json", source)}
-    facts |= {"outputs": {path: file_digest(path)}, "system": "toy", "rows": len(np.load(path))}
-    write_record(path.with_suffix(".json"), Job(path.parent, job), inputs=inputs, **facts)
+    facts |= {"sizes": {"index": 128 + 4 * vectors.size}, "system": "toy", "rows": len(vectors)}
+    job = Job(path.parent, f"encode/{path.stem}")
+    steps.write_recorded(Vectors, path, (len(vectors), [vectors.astype(np.float32)]), job, inputs=inputs, **facts)
 
 
 def refused(arguments: dict[str, Any]) -> str:
@@ -213,7 +211,7 @@ def test_damaged_vectors_are_refused_with_the_command_that_helps(
     assert message.endswith(f"rm {tmp_path / name}")
 
 
-DIM, CHUNKS = 8, 3
+DIM = 8
 
 
 def samples() -> list[dict[str, Any]]:
@@ -246,54 +244,37 @@ class Encoder:
     encode_query = encode_document = encode
 
 
+TOY = EncoderSettings("toy", encoder="seeded:Seeded")
+SEEDED = f"""
+import numpy as np
+
+DIM = {DIM}
+
+{inspect.getsource(vector)}
+
+class Seeded:
+    def encode_query(self, texts):
+        return np.stack([vector(text) for text in texts])
+
+    encode_document = encode_query
+"""
+
+
 @pytest.fixture
-def results(tmp_path: Path) -> Path:
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VectorResults:
     """The samples prepared in chunks, with their vectors."""
-    (tmp_path / "s.jsonl").write_text("".join(json.dumps(sample) + "\n" for sample in samples()))
-    results = tmp_path / "results"
-    prepare(tmp_path / "s.jsonl", **tables_of(results), job=Job(results, "test", "c0de"), chunks=CHUNKS, form={"kind": "samples"})
-    write_record(results / "model.json", Job(results), inputs={}, outputs={})
-    documents = pq.ParquetFile(results / "documents.parquet")
-    tables = {f"chunk-{i}": documents.read_row_group(i) for i in range(CHUNKS)}
-    for name, table in {**tables, "of-queries": pq.read_table(results / "queries.parquet")}.items():
-        np.save(results / f"{name}.npy", np.stack([vector(text) for text in table["text"].to_pylist()]))
-        source = "queries.parquet" if name == "of-queries" else "documents.parquet"
-        record(results / f"{name}.npy", source, made={"precision": "float32"})
-    return results
+    (tmp_path / "seeded.py").write_text(SEEDED)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "seeded", raising=False)
+    return VectorResults.of_samples(tmp_path, samples(), 100).make_all(TOY)
 
 
-def tables_of(results: Path) -> dict[str, str]:
-    return {f"{name}_path": str(results / f"{name}.parquet") for name in ("documents", "queries")}
-
-
-def candidates_of(results: Path) -> list[str]:
-    return [str(results / CANDIDATES(system="toy", dataset="s", chunk=chunk)) for chunk in range(CHUNKS)]
-
-
-def search_all(results: Path, top_k: int = 100) -> None:
-    shared = {"model": str(results / "model.json"), "similarity": "cosine", "device": "cpu", "drop_self_matches": True}
-    shared |= {name.removesuffix("_path"): path for name, path in tables_of(results).items()}
-    for chunk, path in enumerate(candidates_of(results)):
-        vectors = {"query_vectors": str(results / "of-queries.npy"), "chunk_vectors": str(results / f"chunk-{chunk}.npy")}
-        outputs = [path, str(record_of(path))]
-        steps.run(search.search_chunk, Job(results, "search", "c0de"), outputs, chunk=chunk, top_k=top_k, **shared, **vectors)
-
-
-def evaluate(results: Path) -> dict[str, float]:
-    """The means of the merged run."""
-    of, job = {"system": "toy", "dataset": "s"}, Job(results, "merge", "c0de")
-    queries, documents, qrels, run, means = (
-        str(results / f"{name}.parquet") for name in ("queries", "documents", "qrels", "run", "means")
-    )
-    found = {"candidates": candidates_of(results), "top_k": 100, "run_settings": {}}
-    steps.run(merge_chunks, job, [run, str(record_of(run))], queries=queries, documents=documents, **found, **of)
-    steps.run(evaluate_run, job, [means, str(record_of(means))], run=run, qrels=qrels, cutoffs=[10, 100], **of)
-    return dict(read_json(record_of(means))["measures"])
-
-
-def test_means_are_those_of_the_reranking_evaluator_and_of_its_formulas(results: Path) -> None:
-    search_all(results)
-    means = evaluate(results)
+def test_means_are_those_of_the_reranking_evaluator_and_of_its_formulas(results: VectorResults) -> None:
+    run = pq.read_table(results.find_all(TOY)).to_pandas().groupby("query_id")["doc_id"].agg(set)
+    qrels = pq.read_table(results.path(QRELS)).to_pandas().groupby("query_id")["doc_id"].agg(set)
+    assert run.to_dict() == qrels.to_dict()
+    assert results.record(RUN_RECORD, system="toy")["inputs"].items() >= results.digests(results.path(QRELS)).items()
+    means = results.evaluate("toy", (10, 100))["measures"]
     theirs = RerankingEvaluator(samples(), at_k=10, write_csv=False).compute_metrics(Encoder())
     assert means["MRR@10"] == pytest.approx(theirs["mrr"], abs=1e-9)
     assert means["MAP@100"] == pytest.approx(theirs["map"], abs=1e-9)
@@ -307,27 +288,18 @@ def test_means_are_those_of_the_reranking_evaluator_and_of_its_formulas(results:
     assert means["MAP@100"] == pytest.approx(np.mean(precisions), abs=1e-9)
 
 
-def test_a_run_has_the_candidates_of_each_query_and_names_the_judgements(results: Path) -> None:
-    search_all(results)
-    evaluate(results)
-    run = pq.read_table(results / "run.parquet").to_pandas().groupby("query_id")["doc_id"].agg(set)
-    qrels = pq.read_table(results / "qrels.parquet").to_pandas().groupby("query_id")["doc_id"].agg(set)
-    assert run.to_dict() == qrels.to_dict()
-    assert read_json(results / "run.json")["inputs"]["qrels.parquet"] == file_digest(results / "qrels.parquet")
-
-
-def test_no_candidate_is_cut_without_a_word(results: Path) -> None:
+def test_no_candidate_is_cut_without_a_word(results: VectorResults) -> None:
     most = max(len(sample["positive"]) + len(sample["negative"]) for sample in samples())
+    results.top_k = most - 1
     with pytest.raises(DataError, match=f"a query has {most} candidates, all of which are ranked; set 'top_k: {most}' or more"):
-        search_all(results, top_k=most - 1)
+        results.find(TOY)
 
 
-def test_vectors_that_are_no_numbers_are_refused(results: Path) -> None:
-    path = results / "chunk-1.npy"
-    vectors = np.load(path)
+def test_vectors_that_are_no_numbers_are_refused(results: VectorResults) -> None:
+    path = Path(results.place("toy", 1))
+    vectors, held = np.load(path), read_json(record_of(path))
     vectors[0, 0] = np.nan
     np.save(path, vectors)
-    held = read_json(path.with_suffix(".json"))
-    write_json(path.with_suffix(".json"), held | {"outputs": {"chunk-1.npy": file_digest(path)}})
+    write_json(record_of(path), held | {"outputs": results.digests(str(path))})
     with pytest.raises(DataError, match="documents' vectors hold infinity or not-a-number"):
-        search_all(results)
+        results.find(TOY, 1)

@@ -40,11 +40,10 @@ class LatePairs(EncodedPairs):
     def _of_window(self, queries: Queries, texts: TokenVectors, query: np.ndarray, text: np.ndarray) -> np.ndarray:
         """Score pairs whose documents are in memory, in blocks of documents of about one length."""
         blocks = in_blocks(texts, self._device)
-        place = np.empty(len(blocks.order), np.int64)
-        place[blocks.order] = np.arange(len(place))
+        place = blocks.places[text]
         scores = np.empty(len(query), np.float32)
         for first, block in zip(blocks.bounds.tolist(), blocks.vectors, strict=False):
-            here = np.flatnonzero((place[text] >= first) & (place[text] < first + len(block)))
-            numbers, rows = (torch.from_numpy(each).to(self._device) for each in (query[here], place[text[here]] - first))
+            here = np.flatnonzero((place >= first) & (place < first + len(block)))
+            numbers, rows = (torch.from_numpy(each).to(self._device) for each in (query[here], place[here] - first))
             scores[here] = exact_scores(queries, block, numbers, rows).cpu().numpy()
         return scores

@@ -1,6 +1,5 @@
 """Late interaction ranks the candidates that a dataset gives each query, with the scores that they have among all."""
 
-import json
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -59,18 +58,9 @@ def samples() -> Iterator[dict[str, Any]]:
         yield {"query": " ".join(WORDS[3 * number : 3 * number + 3]), "positive": texts[:2], "negative": texts[2:]}
 
 
-class SampleResults(LateResults):
-    """The samples, prepared in chunks."""
-
-    def __init__(self, folder: Path) -> None:
-        self.results, self.top_k, self.chunks = folder / "results", 20, 3
-        (folder / "s.jsonl").write_text("".join(f"{json.dumps(sample)}\n" for sample in samples()))
-        self.prepare(folder / "s.jsonl", form={"kind": "samples"})
-
-
 def test_samples_are_ranked_and_measured_as_by_sentence_transformers_and_scikit_learn(tmp_path: Path) -> None:
     model = save_colbert(tmp_path / "model")
-    settings, made = LateSettings("s", model=str(model)), SampleResults(tmp_path)
+    settings, made = LateSettings("s", model=str(model)), LateResults.of_samples(tmp_path, [*samples()], 20)
     run = made.make_all(settings).find_all(settings)
     rows = pq.read_table(run).to_pylist()
     qrels = {(row["query_id"], row["doc_id"]): row["score"] for row in pq.read_table(made.path(QRELS)).to_pylist()}
