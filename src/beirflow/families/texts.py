@@ -49,9 +49,9 @@ def represented(
     *,
     saves_memory: str = "max_length",
 ) -> Made:
-    """Represent texts part by part while they are written; what is only known then is added to the facts.
+    """Represent texts part by part while they are written; what is only known then is added to the fields of the record.
 
-    ``represent`` yields the parts and returns further facts; ``saves_memory`` is the setting that lets the model need less.
+    ``represent`` yields the parts and returns further fields; ``saves_memory`` is the setting that lets the model need less.
     """
     computing.use_threads()
     name = computing.settings.name
@@ -62,17 +62,17 @@ def represented(
             model = load()
             loaded = time.perf_counter()
             try:
-                facts = yield from represent(model)
+                fields = yield from represent(model)
             except NotFiniteError as error:
                 of = texts.table.slice(int(np.argmax(texts.indices == error.row)), 1)
                 lower = "use precision float32, or " if model.made()["precision"] in ("float16", "bfloat16") else ""
                 what = f"what the model computes for {of.column_names[0]} {of[0][0].as_py()!r} holds infinity or not-a-number"
                 raise ModelError(f"system {name}: {what}; {lower}look at its text") from error
-        made.facts |= facts
-        made.facts |= {
+        made.fields |= fields
+        made.fields |= {
             "made": model.made(),
             **({"computation": computation} if (computation := model.computation()) else {}),
-            "counts": model.counts_of(texts.kind) | facts.get("counts", {}),
+            "counts": model.counts_of(texts.kind) | fields.get("counts", {}),
             "seconds": {"load": loaded - start, STAGES[texts.kind]: time.perf_counter() - loaded},  # not the wait for a GPU
         }
 
@@ -96,6 +96,9 @@ def in_rows(
         count: Counts the texts of a window.
         one: Copies a text of a window, so that the rest can be freed.
         together: Joins what represents several.
+
+    Yields:
+        What represents the texts of the next rows.
     """
     repeated = np.bincount(indices) > 1
     seen = np.maximum.accumulate(indices)  # ascends, so that a search in it finds the rows whose texts are all there

@@ -210,7 +210,7 @@ def check_one_source(records: Mapping[str, Mapping[str, Any]], made_of_it: Itera
 
 
 def check_same(files: Iterable[Artifact], what: Callable[[Mapping[str, Any]], Any], name: str, again: str) -> None:
-    """Make sure that what was made of queries and of documents agrees in what a function takes from each record, else DataError.
+    """Check that what was made of queries and of documents agrees in what a function returns for each record, else DataError.
 
     ``name`` is its name in the message, and ``again`` the step that repairs it, ``encode`` or ``weigh``.
     """
@@ -222,7 +222,7 @@ def check_same(files: Iterable[Artifact], what: Callable[[Mapping[str, Any]], An
 
 
 def check_precision(files: Iterable[Artifact], again: str) -> None:
-    """Make sure that queries and documents were made with one precision; ``again``, ``encode`` or ``weigh``, repairs it."""
+    """Check that queries and documents have the same precision; ``again``, ``encode`` or ``weigh``, repairs it."""
     check_same(files, lambda record: record["made"]["precision"], "precision", again)
 
 

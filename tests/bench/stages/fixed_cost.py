@@ -27,7 +27,7 @@ def inputs(folder: Path) -> None:
 
 
 def ours(output: Path, source: Path, threads: int) -> None:
-    """Do what the entrance of ``encode_chunk`` does."""
+    """Do what the function of ``encode_chunk`` does."""
     import steps
     from beirflow.core.records import Job, read_json
     from beirflow.models.settings import EncoderSettings

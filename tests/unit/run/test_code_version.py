@@ -314,7 +314,7 @@ def test_entries_of_params_are_the_functions_of_a_job_and_the_digest_of_their_co
     search, dimensions = "beirflow.families.lexical.search_index:search_index", "beirflow.families.dense.ranges:dimensions_of"
     code = code_version(search, dimensions, "beirflow.families.system:settings_of")
     assert calls(search, "beirflow.families.system:settings_of", dimensions=f"{dimensions}()") == {
-        "entrance": search,
+        "function": search,
         "dimensions": f"{dimensions}()",
         "code": code,
     }

@@ -75,7 +75,7 @@ def encode_chunk(
         if reused.missing.any():
             gathered[reused.missing] = np.concatenate(list(encoded.content[1]))
         yield gathered
-        made.facts |= reused.facts(encoded.facts, seconds)
+        made.fields |= reused.fields(encoded.fields, seconds)
 
     made = Made((table.num_rows, vectors()))
     return made

@@ -100,16 +100,16 @@ class Reused:
                 progress.advance(len(rows))
         return vectors
 
-    def facts(self, encoded: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """Return the facts of all vectors, from those of the missing ones and the seconds to read the others."""
+    def fields(self, encoded: dict[str, Any], seconds: float) -> dict[str, Any]:
+        """Return the fields of the record of all vectors, from those of the missing ones and the seconds to read the others."""
         of_none = {"counts": {"tokens": 0, "truncated_documents": 0}, "seconds": {"load": 0.0, "index": 0.0}}
-        facts = {key: self.any.record[key] for key in ("dim", "made", "encoder")} | of_none | encoded
-        facts.pop("computation", None)  # that of a part
-        return facts | {
+        fields = {key: self.any.record[key] for key in ("dim", "made", "encoder")} | of_none | encoded
+        fields.pop("computation", None)  # that of a part
+        return fields | {
             "rows": len(self.chunk),
-            "made": together([facts["made"], *(each.record["made"] for each in self.vectors.values())]),
-            "counts": {**facts["counts"], "documents_reused": int((~self.missing).sum())},
-            "seconds": {**facts["seconds"], "index": facts["seconds"]["index"] + seconds},
+            "made": together([fields["made"], *(each.record["made"] for each in self.vectors.values())]),
+            "counts": {**fields["counts"], "documents_reused": int((~self.missing).sum())},
+            "seconds": {**fields["seconds"], "index": fields["seconds"]["index"] + seconds},
         }
 
 
