@@ -177,7 +177,7 @@ class Occurrences:
 
 def brute_force(query: str, terms: list[str], where: Occurrences, k: int) -> list[tuple[str, float]]:
     """The k best documents of a query, of tied ones those with the first ids; ranked by score and then id, both descending."""
-    from beirflow.families.lexical.bm25 import FieldStatistics, inverse_norms, length_codes, scores, weights
+    from beirflow.families.lexical.bm25 import FieldStatistics, idfs, inverse_norms, length_codes, normalise, scores
     from beirflow.families.postings.analyzer import analyze
 
     settings = LexicalSettings(SYSTEM)
@@ -187,8 +187,8 @@ def brute_force(query: str, terms: list[str], where: Occurrences, k: int) -> lis
     for term, boost in sorted(Counter(analyze(query)).items()):
         ids, counts = where.found[terms.index(term)]
         if len(ids):
-            weight = weights(np.array([len(ids)]), np.array([boost]), field.documents)
-            sums[ids] += scores(np.repeat(weight, len(ids)), counts, norms[ids])
+            weight = np.float32(boost) * idfs(np.array([len(ids)]), field.documents)
+            sums[ids] += scores(normalise(counts, norms[ids]), np.repeat(weight, len(ids)))
     values = sums.astype(np.float32)
     positive = np.flatnonzero(values > 0)
     least = np.sort(values[positive])[-min(k, len(positive)) :][:1]

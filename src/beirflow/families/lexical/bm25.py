@@ -1,4 +1,4 @@
-"""The arithmetic of Lucene's BM25Similarity, in float32 and in its order, so that scores are equal bit for bit.
+"""Lucene's BM25Similarity, in float32 and in its order of operations, so that scores are equal bit for bit.
 
 The score of a term in a field of a document is (Robertson and Zaragoza 2009, section 3; Lucene 9, ``BM25Similarity``)
 
@@ -18,6 +18,9 @@ import numpy as np
 
 FREE_CODES = 24
 """Number of lengths with a code of their own (Lucene's ``SmallFloat``); of longer ones, four significant bits are kept."""
+
+MATCH = float(np.finfo(np.float64).tiny)
+"""Least score of a term in a document: too small to change a sum, but above 0, so that the document counts as found."""
 
 
 def _length_of(code: int) -> int:
@@ -44,56 +47,51 @@ def length_codes(lengths: np.ndarray) -> np.ndarray:
     return (np.searchsorted(LENGTHS, lengths, side="right") - 1).astype(np.uint8)
 
 
-def weights(frequencies: np.ndarray, boosts: np.ndarray, documents: int) -> np.ndarray:
-    """Return the weights of n terms in a field, float32 of shape (n,).
+def idfs(frequencies: np.ndarray, documents: int) -> np.ndarray:
+    """Return the inverse document frequencies of n terms in a field, float32 of shape (n,).
 
-    ``frequencies`` is the number of documents whose field has each term, integers from 1, ``boosts`` how often the query has it,
-    or its weight there, both of shape (n,), and ``documents`` the number of documents whose field has a term at all.
+    ``frequencies`` are the numbers of documents whose field has each term, integers of shape (n,); ``documents`` is the number of
+    those whose field has any term.
     """
-    # The C library's logarithm, as Java's is within an ulp of it; numpy's depends on the processor.
-    idf = np.array([math.log(1 + (documents - df + 0.5) / (df + 0.5)) for df in frequencies.tolist()], dtype=np.float32)
-    return boosts.astype(np.float32) * idf
+    # The C library's logarithm, as Java's, is within an ulp; numpy's depends on the processor.
+    return np.array([math.log(1 + (documents - df + 0.5) / (df + 0.5)) for df in frequencies.tolist()], dtype=np.float32)
 
 
-def query_weights(
-    frequencies: np.ndarray, counts: np.ndarray, lengths: np.ndarray, field: FieldStatistics, k1: float, b: float
-) -> np.ndarray:
-    """Return the weights that n terms have if the query is a document too (BM25 in BRIGHT; Anserini's ``-bm25.querySide``).
+def query_side_weights(counts: np.ndarray, lengths: np.ndarray, field: FieldStatistics, k1: float, b: float) -> np.ndarray:
+    """Return the saturated counts of n terms of queries, float32 of shape (n,), as if a query were a document.
 
-    The weight is ``idf * tf / (tf + k1 * (1 - b + b * length / avgdl))`` with the statistics of the documents, in float32 and in
-    Anserini's order; the length is exact.
-
-    ``frequencies`` is as for :func:`weights`, ``counts`` how often the query has each term, float32, and ``lengths`` the terms of
-    the query, all of shape (n,); ``field`` is the field in the whole corpus, ``k1`` and ``b`` are those of documents. Returns
-    float32 of shape (n,).
+    BRIGHT's BM25 and Anserini's ``-bm25.querySide`` multiply the idf by ``tf / (tf + k1 * (1 - b + b * length / avgdl))``, in
+    float32 and in this order, with the exact length of the query. ``counts``, float32, are how often the query has each term, and
+    ``lengths`` its number of terms, both of shape (n,); ``field`` describes the documents.
     """
-    one, slow, part = np.float32(1), np.float32(k1), np.float32(b)
+    one, k, part = np.float32(1), np.float32(k1), np.float32(b)
     mean = np.float32(field.terms) / np.float32(field.documents)
-    idf = weights(frequencies, np.ones_like(counts), field.documents)
-    return idf * (counts / (counts + slow * (one - part + part * (lengths.astype(np.float32) / mean))))
+    return counts / (counts + k * (one - part + part * (lengths.astype(np.float32) / mean)))
 
 
-def inverse_norms(statistics: FieldStatistics, k1: float, b: float) -> np.ndarray:
-    """Return the factor of a term's count, for each code of a length, float32 of shape (256,).
+def inverse_norms(field: FieldStatistics, k1: float, b: float) -> np.ndarray:
+    """Return ``inverse`` for each length code, float32 of shape (256,); infinite if k1 is 0, so that counts do not matter.
 
-    ``k1`` from 0 decides how late counts saturate; at 0 the factor is infinite and counts do not matter. ``b`` from 0 to 1
-    decides how much long documents are held back. The field has at least one document in the corpus.
+    At least one document must have a term in the field.
     """
-    one = np.float32(1)
-    slow, part, mean = np.float32(k1), np.float32(b), np.float32(statistics.terms / statistics.documents)
+    one, k, part, mean = np.float32(1), np.float32(k1), np.float32(b), np.float32(field.terms / field.documents)
     with np.errstate(divide="ignore"):
-        return one / (slow * ((one - part) + part * LENGTHS.astype(np.float32) / mean))
+        return one / (k * ((one - part) + part * LENGTHS.astype(np.float32) / mean))
 
 
-def scores(weight: np.ndarray, counts: np.ndarray, inverse: np.ndarray) -> np.ndarray:
-    """Return the scores of terms in documents, float32 of shape (n,).
-
-    Of the same shape are their ``weight``, how often the documents have them, ``counts``, where 0 leaves the score undefined, and
-    the ``inverse`` norms of the documents.
-    """
-    values = counts.astype(np.float32)  # each step in its memory: fresh memory takes longer than the arithmetic
-    with np.errstate(invalid="ignore"):  # 0 times infinity, where a document does not have the term
-        values *= inverse
+def normalise(counts: np.ndarray, inverse: np.ndarray) -> np.ndarray:
+    """Return the denominators ``1 + tf * inverse`` of n postings, float32 of shape (n,), from counts above 0."""
+    values = counts.astype(np.float32)  # each step reuses its memory: allocating takes longer than the arithmetic
+    values *= inverse
     values += np.float32(1)
-    np.divide(weight, values, out=values)
-    return np.subtract(weight, values, out=values)
+    return values
+
+
+def scores(denominators: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the scores ``w - w / denominator`` of n postings in float32, as float64 of shape (n,).
+
+    A score that rounds to 0 is raised to :data:`MATCH`.
+    """
+    values = np.divide(weights, denominators)
+    np.subtract(weights, values, out=values)
+    return np.maximum(values, MATCH, dtype=np.float64)

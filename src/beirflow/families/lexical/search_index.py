@@ -32,14 +32,14 @@ def search_index(
     """
     # Postings are read, and ids sorted, while this thread reads ids and analyses queries.
     with ThreadPoolExecutor(max_workers=2) as background:
-        opening = background.submit(postings.open, bm25.index_name)
+        opening = background.submit(postings.read, bm25.index_name)
         ids = read_ids(queries, documents, int(postings.names["chunk"]), drop_self_matches=retrieval.drop_self_matches)
         cut = background.submit(ids.cut, retrieval.top_k, bm25.ties)
-        analyzed = analyze_queries(queries.read(["text"])["text"], bm25)
+        analyzed = analyze_queries(queries.read(["text"])["text"], bm25.analyzer)
         # Not kept in a variable: the table would stay in memory during the search.
-        frequencies = Frequencies(statistics.path, bm25.searched).of(analyzed.terms)
+        frequencies = Frequencies(statistics.path, bm25.searched).of(analyzed.distinct)
         fields = weigh(analyzed, bm25, statistics.counts, frequencies)
-        hits, self_matches = search_postings(analyzed, fields, opening.result(), cut.result(), threads=threads)
+        hits, self_matches = search_postings(analyzed, fields, opening.result(), cut.result(), threads)
     searched = [postings, statistics, *([expansion] if expansion else [])]
     counts = {"self_matches_dropped": self_matches}
     return Made(hits, made={}, counts=counts, sources=sources_of(searched), top_k=retrieval.top_k, ties=bm25.ties)

@@ -69,7 +69,7 @@ class Statistics(Artifact):
 @step(Statistics, stage="index", ancestors=(DOCUMENTS,), same=("analyzer",))
 def sum_statistics(postings: Sequence[ChunkPostings], index: Index) -> Made:
     """Sum up the statistics of all chunks: in how many documents each term is, and how many terms the documents have."""
-    table, counts = add_up(each.open(index.name).head for each in postings)
+    table, counts = add_up(each.read(index.name, postings=False) for each in postings)
     left_out = {"documents_without_contents": counts.without_contents, "documents_without_text": counts.without_text}
     made = made_with(index.analyzer)
     return Made(table, made=made, counts=left_out, analyzer=index.name, statistics=counts.as_record())

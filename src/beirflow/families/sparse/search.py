@@ -4,16 +4,16 @@ A product of two float32 is exact in double, and so is every sum of integers; th
 on the query and the document alone.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from beirflow.core.artifact import Made, step
-from beirflow.core.background import map_ahead, read_ahead
+from beirflow.core.background import read_ahead
 from beirflow.data.corpus_files import Documents, Queries
 from beirflow.families.expansions.files import ExpansionRecord
-from beirflow.families.postings.search import NO_HIT, Lists, WantedLists, hits_of, search_lists, slices_of
+from beirflow.families.postings.search import Lists, QueryLists, search_lists
 from beirflow.families.sparse.files import ChunkWeights, QueryWeights, Rows, Segment, read_queries, read_segments
 from beirflow.families.sparse.settings import SparseSettings
 from beirflow.models.model_record import ModelRecord
@@ -32,36 +32,19 @@ class Weights:
     expansion: ExpansionRecord | None
 
 
-def lists_of(queries: Rows, segment: Segment) -> WantedLists:
-    """Return the lists of each query's terms in their order, with the terms' weights; empty for terms that the segment lacks."""
-    first = np.searchsorted(segment.terms, queries.terms)
-    behind = np.searchsorted(segment.terms, queries.terms, side="right")
-    spans = segment.starts[np.stack([first, behind], axis=1)]
-    return WantedLists(spans, queries.weights.astype(np.float64), queries.starts)
-
-
 def search_segments(queries: Rows, segments: Iterable[Segment], cut: Cut, threads: int = 1) -> tuple[Hits, int]:
     """Find the best documents of each query, among those that have one of its terms, by the weights of both.
 
-    Returns number of the query and row of the document, int32, and score, float32, of every hit, sorted by query, score and the
-    order of ties; and the number of documents that have a term of the query, but were left out.
+    Returns hits and the number of excluded documents, as :func:`~beirflow.families.postings.search.search_lists` does.
     """
-    slices = slices_of(range(len(queries.counts)))
-    best = [NO_HIT] * len(queries.counts)
-    first = self_matches = 0
 
-    def search(some: Sequence[int]) -> int:
-        """Search a segment for some queries; gives how many documents were left out."""
-        own = slice(some[0], some[-1] + 1)
-        best[own], left_out = search_lists(lists, first, wanted, some, cut, best[own])
-        return left_out
+    def lists_of(segment: Segment) -> tuple[Lists, QueryLists]:
+        begins, ends = (segment.starts[np.searchsorted(segment.terms, queries.terms, side)] for side in ("left", "right"))
+        spans = np.stack([begins, ends], axis=1)  # empty for a term that the segment lacks
+        weights = queries.weights.astype(np.float64)
+        return Lists(segment.documents, segment.rows, segment.weights), QueryLists(spans, weights, queries.starts)
 
-    for segment in segments:
-        lists = Lists(segment.documents, segment.rows, segment.weights)
-        wanted = lists_of(queries, segment)
-        self_matches += sum(map_ahead(search, slices, threads))
-        first += segment.documents
-    return hits_of(range(len(best)), best), self_matches
+    return search_lists(map(lists_of, segments), len(queries.counts), cut, np.multiply, threads)
 
 
 @step(Candidates, stage="search", ancestors=None, same=("system",))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lucene_reference
-from beirflow.families.lexical.bm25 import LENGTHS, FieldStatistics, inverse_norms, length_codes, weights
+from beirflow.families.lexical.bm25 import LENGTHS, FieldStatistics, idfs, inverse_norms, length_codes
 
 GOLDEN = json.loads((Path(__file__).parents[3] / "data/lucene_golden.json").read_text(encoding="utf-8"))
 
@@ -22,10 +22,8 @@ def test_lengths_are_rounded_down_to_four_bits(length: int) -> None:
     assert LENGTHS[length_codes(np.array([length]))[0]] == lucene_reference.decoded_length(length)
 
 
-def test_a_repeated_term_doubles_its_weight_before_anything_is_rounded() -> None:
-    one, two = weights(np.array([3, 3]), np.array([1, 2]), 10)
-    assert one == np.float32(np.log(1 + 7.5 / 3.5))
-    assert two == np.float32(2) * one
+def test_the_idf_is_rounded_to_float32_once() -> None:
+    assert idfs(np.array([3]), 10) == np.float32(np.log(1 + 7.5 / 3.5))
 
 
 def test_with_k1_of_0_counts_do_not_matter() -> None:

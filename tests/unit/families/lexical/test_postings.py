@@ -2,7 +2,6 @@
 
 from collections import Counter
 from dataclasses import fields, replace
-from itertools import pairwise
 from pathlib import Path
 from unittest.mock import patch
 
@@ -15,9 +14,12 @@ from hypothesis import strategies as st
 import lucene_reference
 import steps
 from beirflow.core.errors import DataError
-from beirflow.families.lexical import indexing, postings, statistics
+from beirflow.core.layout import POSTINGS
+from beirflow.core.records import Job
+from beirflow.families.lexical import indexing, statistics
 from beirflow.families.lexical.indexing import index_texts
-from beirflow.families.lexical.postings import POSTING_COLUMNS, ChunkPostings, Postings, open_postings
+from beirflow.families.lexical.postings import POSTING_COLUMNS, ChunkPostings, Postings
+from beirflow.families.postings.names import ENGLISH
 from beirflow.ranking.searched import places_of
 
 TITLES = ["Cats and dogs", "", " \x00", "Only a title", "Cat", "\u00a0"]
@@ -28,11 +30,11 @@ def indexed(titles: list[str] = TITLES, texts: list[str] = TEXTS, threads: int =
     return index_texts([(pa.array(titles, pa.string()), pa.array(texts, pa.string()))], threads)
 
 
-def read_all(path: Path, analyzer: str) -> Postings:
-    """Read the postings of a chunk, all parts together."""
-    stored = open_postings(path, analyzer)
-    columns = zip(*map(stored.part, stored.parts), strict=True) if stored.parts else ()
-    return replace(stored.head, **dict(zip(POSTING_COLUMNS, map(np.concatenate, columns), strict=bool(stored.parts))))
+def written(folder: Path, content: Postings) -> ChunkPostings:
+    """The postings in a file with its record."""
+    path = folder / POSTINGS(analyzer=ENGLISH, dataset="small", chunk=0)
+    steps.write_recorded(ChunkPostings, path, (content, ENGLISH), Job(folder), inputs={})
+    return ChunkPostings(path)
 
 
 def equal(one: Postings, other: Postings) -> bool:
@@ -70,39 +72,23 @@ def test_batches_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, bat
 
 
 def test_what_is_written_is_read_and_equal_content_makes_equal_bytes(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        steps.write(ChunkPostings, tmp_path / name, (indexed(), "lucene-english"))
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-    assert equal(read_all(tmp_path / "one", "lucene-english"), indexed())
-    steps.write(ChunkPostings, tmp_path / "none", (index_texts([]), "lucene-english"))
-    assert len(read_all(tmp_path / "none", "lucene-english").rows) == 0
-
-
-@pytest.mark.parametrize(("size", "parts"), [(1, 4), (3, 3), (1 << 20, 1)])
-def test_parts_are_whole_terms_and_together_all_postings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, parts: int
-) -> None:
-    monkeypatch.setattr(postings, "PART_POSTINGS", size)
-    steps.write(ChunkPostings, tmp_path / "0.arrow", (indexed(), "lucene-english"))
-    assert equal(read_all(tmp_path / "0.arrow", "lucene-english"), indexed())
-    for keep in (False, True):
-        found = open_postings(tmp_path / "0.arrow", "lucene-english", keep=keep)
-        assert not len(found.head.rows)
-        assert len(found.parts) == parts
-        assert set(found.part_starts.tolist()) <= set(indexed().starts.tolist())
-        columns = indexed().rows, indexed().title_counts, indexed().text_counts
-        for number, (first, last) in enumerate(pairwise(found.part_starts.tolist())):
-            assert [each.tolist() for each in found.part(number)] == [each[first:last].tolist() for each in columns]
+    one, two = (written(tmp_path / name, indexed()) for name in ("one", "two"))
+    assert one.path.read_bytes() == two.path.read_bytes()
+    assert equal(one.read(ENGLISH), indexed())
+    assert len(written(tmp_path / "none", index_texts([])).read(ENGLISH).rows) == 0
+    without = {name: np.empty(0, np.int32) for name in POSTING_COLUMNS}
+    assert equal(one.read(ENGLISH, postings=False), replace(indexed(), **without))
+    with pytest.raises(DataError, match="cannot be read"):
+        one.read("lucene-hindi")
 
 
 @pytest.mark.parametrize(
-    ("column", "values"), [("rows", [0, 1, 9, 0, 1, 4, 3, 3]), ("rows", [0, 1, 2]), ("frequencies", [1, 1, 1, 1])]
+    ("column", "values"),
+    [("rows", [0, 1, 9, 0, 1, 4, 3, 3]), ("rows", [0, 1, 2]), ("frequencies", [1, 1, 1, 1]), ("frequencies", [0, 3, 1, 2])],
 )
 def test_columns_that_do_not_fit_together_are_refused(tmp_path: Path, column: str, values: list[int]) -> None:
-    content = vars(indexed()) | {column: np.array(values, np.int32)}
-    steps.write(ChunkPostings, tmp_path / "0.arrow", (Postings(**content), "lucene-english"))
     with pytest.raises(DataError, match="found"):
-        read_all(tmp_path / "0.arrow", "lucene-english")
+        written(tmp_path, replace(indexed(), **{column: np.array(values, np.int32)})).read(ENGLISH)
 
 
 @given(st.sets(st.text("ab\u00e9\U00010000", max_size=3)), st.sets(st.text("ab\u00e9\U00010000", max_size=3)))
@@ -119,7 +105,8 @@ def test_a_word_is_counted_as_often_as_it_stands_there() -> None:
     assert found.text_counts.dtype == np.uint32
 
 
-def test_counts_that_leave_no_room_beside_their_keys_are_sorted_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = indexed()
-    monkeypatch.setattr(indexing, "_place_bits", lambda documents: 60)
-    assert equal(indexed(), expected)
+def test_counts_that_do_not_fit_beside_their_keys_are_sorted_too() -> None:
+    keys, counts, position = np.array([1 << 32 | 7, 5], np.uint64), np.array([9, 8], np.uint32), np.array([1 << 61, 0], np.uint64)
+    for more in (0, 1 << 62):
+        found = indexing._sort(position + np.uint64(more), [keys], [counts])
+        assert [each.tolist() for each in found] == [[more + 7, more + (1 << 61) + 5], [9, 8]]

@@ -14,15 +14,12 @@ from hypothesis import strategies as st
 import lucene_reference
 import steps
 from beirflow.core.errors import DataError
-from beirflow.families.lexical import LexicalSettings, postings, search
-from beirflow.families.lexical.bm25 import FieldStatistics
+from beirflow.families.lexical import LexicalSettings
 from beirflow.families.lexical.indexing import index_texts
-from beirflow.families.lexical.postings import ChunkPostings, open_postings
 from beirflow.families.lexical.queries import analyze_queries, weigh
 from beirflow.families.lexical.search import search_postings
-from beirflow.families.lexical.statistics import CorpusStatistics, Frequencies, Statistics, add_up
+from beirflow.families.lexical.statistics import Frequencies, Statistics, add_up
 from beirflow.families.postings import search as lists_search
-from beirflow.families.postings.names import ENGLISH
 from beirflow.ranking.ranking import Cut, Ties, byte_order, merge_hits
 from lucene_reference import Document
 
@@ -37,18 +34,6 @@ corpora = st.dictionaries(
 )
 
 
-def analyzed(corpus: list[Document], folder: Path, chunk: int) -> tuple[list[Path], CorpusStatistics]:
-    """The postings of each chunk, and the statistics of all."""
-    paths = []
-    for start in range(0, len(corpus), chunk):
-        _, titles, texts = zip(*corpus[start : start + chunk], strict=True)
-        paths.append(folder / f"{start}.arrow")
-        steps.write(ChunkPostings, paths[-1], (index_texts([(pa.array(titles), pa.array(texts))]), ENGLISH))
-    table, counts = add_up(open_postings(path, ENGLISH).head for path in paths)
-    steps.write(Statistics, folder / "terms.parquet", table)
-    return paths, counts
-
-
 def searched(
     corpus: list[Document],
     queries: list[str],
@@ -60,21 +45,24 @@ def searched(
 ) -> tuple[list[list[tuple[str, float]]], int]:
     """For each query the ids and scores of its hits, as chunk by chunk and merged; and how many self matches were dropped."""
     ids = pa.array([doc_id for doc_id, *_ in corpus])
-    parts, self_matches = [], 0
+    columns = [pa.array(column) for column in list(zip(*corpus, strict=True))[1:]]
+    chunks = [index_texts([tuple(column[i : i + chunk] for column in columns)]) for i in range(0, len(corpus), chunk)]
+    analyzed = analyze_queries(pa.array(queries, pa.string()), system.analyzer)
     with TemporaryDirectory() as folder:
-        paths, counted = analyzed(corpus, Path(folder), chunk)
-        asked = analyze_queries(pa.array(queries, pa.string()), system.bm25)
-        table = Path(folder) / "terms.parquet"
-        fields = weigh(asked, system.bm25, counted, Frequencies(table, [*system.fields]).of(asked.terms))
-        for i, path in enumerate(paths):
-            in_chunk = ids[i * chunk : (i + 1) * chunk]
-            places = {doc_id: row for row, doc_id in enumerate(in_chunk.to_pylist())}
-            excluded = np.array([places.get(doc_id, -1) for doc_id in own or [None] * len(queries)])
-            cut = Cut(k, byte_order(in_chunk, system.ties), excluded)
-            (query, row, score), dropped = search_postings(asked, fields, open_postings(path, ENGLISH), cut, threads=threads)
-            assert (query.dtype, row.dtype, score.dtype) == (np.int32, np.int32, np.float32)
-            parts.append((query, row + i * chunk, score))
-            self_matches += dropped
+        table, counts = add_up(chunks)
+        steps.write(Statistics, path := Path(folder, "terms.parquet"), table)
+        frequencies = Frequencies(path, system.searched).of(analyzed.distinct)
+    fields = weigh(analyzed, system.bm25, counts, frequencies)
+    parts, self_matches = [], 0
+    for i, postings in enumerate(chunks):
+        in_chunk = ids[i * chunk : (i + 1) * chunk]
+        places = {doc_id: row for row, doc_id in enumerate(in_chunk.to_pylist())}
+        excluded = np.array([places.get(doc_id, -1) for doc_id in own or [None] * len(queries)])
+        cut = Cut(k, byte_order(in_chunk, system.ties), excluded)
+        (query, row, score), dropped = search_postings(analyzed, fields, postings, cut, threads)
+        assert (query.dtype, row.dtype, score.dtype) == (np.int32, np.int32, np.float32)
+        parts.append((query, row + i * chunk, score))
+        self_matches += dropped
     query, row, score, _ = merge_hits(parts, lambda rows: byte_order(ids.take(pa.array(rows)), system.ties), k)
     names = ids.take(pa.array(row)).to_pylist()
     hits: list[list[tuple[str, float]]] = [[] for _ in queries]
@@ -104,15 +92,13 @@ def random_corpus(documents: int, seed: int) -> list[Document]:
 
 
 @pytest.mark.parametrize("name", ["flat", "multifield"])
-def test_statistics_are_lucenes(tmp_path: Path, name: str) -> None:
-    corpus = [(document["_id"], document["title"], document["text"]) for document in GOLDEN["corpus"]]
-    _, found = analyzed(corpus, tmp_path, 5)
+def test_statistics_are_lucenes(name: str) -> None:
+    columns = zip(*((document["title"], document["text"]) for document in GOLDEN["corpus"]), strict=True)
+    _, found = add_up([index_texts([tuple(map(pa.array, columns))])])
     expected = GOLDEN[name]["stats"]
-    field = "contents" if name == "flat" else "text"
-    assert found.fields[field] == FieldStatistics(expected["contents.docCount"], expected["contents.sumTotalTermFreq"])
+    for field, lucenes in {"contents": "contents"}.items() if name == "flat" else {"title": "title", "text": "contents"}.items():
+        assert found.fields[field] == (expected[f"{lucenes}.docCount"], expected[f"{lucenes}.sumTotalTermFreq"])
     assert found.documents - (found.without_contents if name == "flat" else found.without_text) == expected["docs"]
-    if name == "multifield":
-        assert found.fields["title"] == FieldStatistics(expected["title.docCount"], expected["title.sumTotalTermFreq"])
 
 
 @settings(max_examples=60)
@@ -150,14 +136,12 @@ def test_any_search_finds_what_a_plain_one_finds(
 
 
 @pytest.mark.parametrize("system", [FLAT, MULTIFIELD])
-def test_chunks_order_blocks_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, system: LexicalSettings) -> None:
+def test_chunks_order_slices_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, system: LexicalSettings) -> None:
     corpus = random_corpus(60, seed=1)
     queries = [" ".join(document[2].split()[:5]) for document in random_corpus(10, seed=2)]
     expected = plainly(corpus, queries, system, k=20)
     assert searched(corpus, queries, system, k=20)[0] == expected
     assert searched(corpus[::-1], queries, system, k=20, chunk=7)[0] == expected
-    of_lists = (lists_search, "SLICE_QUERIES", 1), (lists_search, "SAMPLED", 1), (lists_search, "SURE", -4.0)
-    of_blocks = (search, "BLOCK_POSTINGS", 100), (search, "SLICE_POSTINGS", 10), (postings, "PART_POSTINGS", 30)
-    for module, name, value in (*of_blocks, *of_lists):
-        monkeypatch.setattr(module, name, value)
+    for name, value in (("SLICE_QUERIES", 1), ("SAMPLED", 1), ("DEVIATIONS", -4.0)):
+        monkeypatch.setattr(lists_search, name, value)
         assert searched(corpus, queries, system, k=20, chunk=25, threads=3)[0] == expected

@@ -3,17 +3,19 @@
 import numpy as np
 import pytest
 
-from beirflow.families.postings.search import NO_HIT, Lists, WantedLists, search_lists
+from beirflow.families.postings.search import Lists, QueryLists, search_lists
 from beirflow.ranking.ranking import Cut
 
 HIGH = 2.0**24  # the first integer whose successor float32 does not have
 
 
 def scores(lists: Lists, spans: list[tuple[int, int]], factors: list[float], k: int = 10) -> dict[int, float]:
-    wanted = WantedLists(np.array(spans, np.int64).reshape(-1, 2), np.array(factors), np.array([0, len(spans)]))
-    (best,), left_out = search_lists(lists, 0, wanted, [0], Cut(k, np.arange(lists.documents), np.array([-1])), [NO_HIT])
+    query = QueryLists(np.array(spans, np.int64).reshape(-1, 2), np.array(factors), np.array([0, len(spans)]))
+    cut = Cut(k, np.arange(lists.documents), np.array([-1]))
+    (numbers, rows, found), left_out = search_lists([(lists, query)], 1, cut, np.multiply)
+    assert not numbers.any()
     assert left_out == 0
-    return dict(zip(best.rows.tolist(), best.scores.tolist(), strict=True))
+    return dict(zip(rows.tolist(), found.tolist(), strict=True))
 
 
 @pytest.mark.parametrize(("order", "expected"), [((0, 1, 2), HIGH), ((1, 2, 0), HIGH + 2), ((2, 0, 1), HIGH)])
