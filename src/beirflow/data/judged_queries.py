@@ -8,6 +8,7 @@ import pyarrow as pa
 from beirflow.core.errors import DataError
 from beirflow.data.sources.beir_files import Judgement, read_judgements, read_queries
 from beirflow.data.sources.forms import CANDIDATES, CHANGED, EXCLUDED, INSTRUCTION, NUGGETS, TOPIC
+from beirflow.data.sources.json_lines import short
 from beirflow.data.sources.query_lists import texts_of
 from beirflow.data.sources.source import QUERIES, DatasetSource, qrels_of
 
@@ -35,7 +36,8 @@ def read_judged_queries(source: DatasetSource, split: str) -> tuple[pa.Table, pa
     where = source.where(qrels_of(split))
     missing = sorted(judged - texts.keys())
     if missing:
-        raise DataError(f"{where}: {len(missing)} judged queries are not in {source.where(QUERIES)}, the first is {missing[0]!r}")
+        number = "1 judged query is" if len(missing) == 1 else f"{len(missing)} judged queries are"
+        raise DataError(f"{where}: {number} not in {source.where(QUERIES)} (first {missing[0]!r})")
     ids = sorted(judged, key=str.encode)
     without = [query_id for query_id in ids if CANDIDATES not in stated[query_id]]
     if 0 < len(without) < len(ids):
@@ -106,7 +108,8 @@ def without_repetition(where: str, judgements: Iterable[tuple[int, Judgement]]) 
     seen: dict[tuple[str, str], tuple[int, int]] = {}
     for line, (query_id, doc_id, score) in judgements:
         if abs(score) > HIGHEST_SCORE:
-            raise DataError(f"{where}:{line}: a score of at most {HIGHEST_SCORE} was expected, found {score}")
+            reason = "NDCG_exp divides by 2 to the power of it; write grades such as 0 to 3 in place of counts"
+            raise DataError(f"{where}:{line}: a score of at most {HIGHEST_SCORE} was expected, found {score}: {reason}")
         first_line, first_score = seen.setdefault((query_id, doc_id), (line, score))
         if score != first_score:
             problem = f"{score} for query {query_id!r} and document {doc_id!r}"
@@ -131,8 +134,10 @@ def _texts(source: DatasetSource, judged: set[str]) -> tuple[dict[str, str], dic
             problem = f"the query id {query_id!r} is already in line {lines[query_id]}"
             raise DataError(f"{where}:{line}: {problem}; ids must be unique")
         lines[query_id] = line
-        if text is None:
-            raise DataError(f"{where}:{line}: the query {query_id!r} has judgements but no text")
+        if not isinstance(text, str) or not text.strip():
+            is_empty = text is None or isinstance(text, str)
+            problem = "has judgements but no text" if is_empty else f"must have a text, found {short(text)}"
+            raise DataError(f"{where}:{line}: the query {query_id!r} {problem}")
         text = f"{text} {of_query[INSTRUCTION]}" if INSTRUCTION in of_query else text
         if not source.query_lists and len(texts_of(text)) > 1:
             problem = f"the text of query {query_id!r} has the character U+FDD1 between spaces"

@@ -1,62 +1,45 @@
-"""Additional judgements, ``extra_judgements`` in the configuration: files in TREC format, or filled pools."""
+"""Additional judgements, ``extra_judgements`` in the configuration: TREC qrels, BEIR's TSV or filled pools."""
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 
 from beirflow.core.errors import DataError
+from beirflow.data.judged_queries import without_repetition
+from beirflow.data.sources.beir_files import Judgement, read_judgements
+from beirflow.data.sources.json_lines import grade_of, id_of, lines_in, read_value, short, wrong_value
+from beirflow.data.sources.qrels_file import QrelsFile
+from beirflow.data.sources.source import read_blocks
 
 PAIR = ["query_id", "doc_id"]
 
-FIELDS = 4
-
-A_GRADE = re.compile(r"-?(1000|0?[0-9]{1,3})")
-
-MOST_GRADE = 1000  # as for the judgements of a dataset
-
 
 def read_extra(path: str, qrels: pa.Table) -> pa.Table:
-    """Return further judgements of a dataset; a file that ends in ``.jsonl`` is a pool.
+    """Return further judgements of a dataset, as :class:`~beirflow.data.sources.qrels_file.QrelsFile` reads them, or of a pool.
 
-    Raise DataError if a line is no judgement, has a grade that the dataset does not use, or is about a query that is not judged
-    or a pair of an earlier line.
+    A file that ends in ``.jsonl`` is a pool. Raise DataError if a line is no judgement, has a grade that the dataset does not
+    use, or is about a query that is not judged, or contradicts an earlier line.
     """
-    queries, added = set(qrels["query_id"].to_pylist()), dict[tuple[str, str], int]()
-    grades = sorted({0, *qrels["score"].to_pylist()})
-    try:
-        # Ids may hold characters that splitlines takes for line ends.
-        lines = Path(path).read_text(encoding="utf-8").split("\n")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: this is not text in UTF-8 ({error}); judgements in TREC form were expected") from error
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            query, document, grade = _of_pool(line) if path.endswith(".jsonl") else _of_line(line)
+    queries, grades = set(qrels["query_id"].to_pylist()), sorted({0, *qrels["score"].to_pylist()})
+    found = _of_pool(path) if path.endswith(".jsonl") else read_judgements(QrelsFile(path), "")
+
+    def checked() -> Iterator[tuple[int, Judgement]]:
+        for number, judgement in found:
             problem = ""
-        except ValueError as error:
-            if line.startswith("#"):  # a comment, as for trec_eval 10
-                continue
-            problem = str(error)
-        if not problem and query not in queries:
-            problem = f"the query {query!r} has no judgements in the dataset"
-        elif not problem and (query, document) in added:
-            problem = f"an earlier line judges {document!r} for the query {query!r}"
-        elif not problem and grade not in grades:
-            problem = f"the grade {grade}, which the dataset does not use; expected one of {', '.join(map(str, grades))}"
-        if problem:
-            raise DataError(f"{path}, line {number}: {problem}; correct the file, or leave extra_judgements without it")
-        added[query, document] = grade
-    return pa.table(
-        {
-            "query_id": pa.array([query for query, _ in added], qrels["query_id"].type),
-            "doc_id": pa.array([document for _, document in added], qrels["doc_id"].type),
-            "score": pa.array(added.values(), qrels["score"].type),
-        }
-    )
+            if judgement.query_id not in queries:
+                problem = f"the query {judgement.query_id!r} has no judgements in the dataset"
+            elif judgement.score not in grades:
+                used = ", ".join(map(str, grades))
+                problem = f"the grade {judgement.score}, which the dataset does not use; expected one of {used}"
+            if problem:
+                raise DataError(f"{path}:{number}: {problem}; correct the file, or leave extra_judgements without it")
+            yield number, judgement
+
+    added = without_repetition(path, checked())
+    columns = zip(*added, strict=True)
+    return pa.table({name: pa.array(column, qrels[name].type) for name, column in zip((*PAIR, "score"), columns, strict=True)})
 
 
 def with_extra(qrels: pa.Table, extra: pa.Table) -> pa.Table:
@@ -78,29 +61,15 @@ def judges_of(path: str) -> set[str]:
     return {"people" if judge is None else f"model {judge}" for judge in named}
 
 
-def _of_line(line: str) -> tuple[str, str, int]:
-    """Return query, document and grade of a line in TREC form; ValueError with the problem if it is no judgement."""
-    fields = line.split()
-    if len(fields) != FIELDS:
-        raise ValueError(f"{len(fields)} fields, expected query, a number, document and grade")
-    query, _, document, text = fields
-    return query, document, _grade(int(text) if A_GRADE.fullmatch(text) else text)
-
-
-def _of_pool(line: str) -> tuple[str, str, int]:
-    """Return the same of a line of a pool."""
-    try:
-        entry = json.loads(line)
-        query, document, grade = entry["query_id"], entry["doc_id"], entry["grade"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        expected = "expected a JSON object with query_id, doc_id and grade"
-        raise ValueError(f"{type(error).__name__}: {error}; {expected}") from error
-    if grade is None:
-        raise ValueError("its grade is null: fill it in, or remove the line")
-    return str(query), str(document), _grade(grade)
-
-
-def _grade(found: object) -> int:
-    if type(found) is not int or abs(found) > MOST_GRADE:
-        raise ValueError(f"the grade {found!r}, expected a whole number up to {MOST_GRADE}")
-    return found
+def _of_pool(path: str) -> Iterator[tuple[int, Judgement]]:
+    """Yield line number and judgement of the lines of a pool."""
+    with Path(path).open("rb") as stream:
+        for numbers, block in read_blocks(stream, path):
+            for number, line in lines_in(numbers, block):
+                where, entry = f"{path}:{number}", read_value(path, number, line)
+                if not isinstance(entry, dict):
+                    raise DataError(f"{where}: expected a JSON object with query_id, doc_id and grade, found {short(entry)}")
+                if (grade := grade_of(entry.get("grade"))) is None:
+                    todo = "; fill it in, or remove the line"
+                    raise DataError(f"{where}: {wrong_value(entry, 'grade', 'an integer')}{todo}")
+                yield number, Judgement(id_of(where, entry, "query_id"), id_of(where, entry, "doc_id"), grade)

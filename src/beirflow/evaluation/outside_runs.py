@@ -4,7 +4,6 @@ The command is in :mod:`beirflow.cli.evaluate`; ``docs/library.md`` has examples
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -19,33 +18,30 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.core.errors import ConfigError, DataError
-from beirflow.core.outside_json import parse_json
 from beirflow.data.catalogue.schema import nearest
 from beirflow.data.corpus_files import RELEVANT_FROM, relevant_from
 from beirflow.data.judged_queries import qrels_table, without_repetition
 from beirflow.data.sources.beir_files import Judgement, read_judgements
 from beirflow.data.sources.json_lines import short
 from beirflow.data.sources.qrels_file import QrelsFile
-from beirflow.data.sources.source import BYTE_ORDER_MARK, stream_of_lines
 from beirflow.evaluation.measures import measure
 from beirflow.evaluation.scores import retrieved_limit
 from beirflow.evaluation.summary import SHOWN
 from beirflow.ranking.run_rows import (
-    GZIP,
-    PARQUET,
+    Columns,
     check_repetition,
+    checked_rows,
+    columns_of,
     ids_as_texts,
+    is_parquet,
     of_judged_queries,
     queries_ranked_otherwise,
     read_rows,
-    rows_of,
     ties_by_rounding,
 )
 
 Given: TypeAlias = Mapping[Any, Mapping[Any, Any]] | pd.DataFrame | str | PathLike[str] | Iterable[Any]
 """A run or judgements, in any of the forms of :func:`evaluate`."""
-
-Columns: TypeAlias = tuple[Sequence[Any], Sequence[Any], Sequence[Any]]
 
 RUN_NAMES = (("query", "document", "score"), ("query_id", "doc_id", "score"), ("qid", "docno", "score"))
 QRELS_NAMES = (
@@ -59,13 +55,6 @@ QRELS_NAMES = (
 
 MEASURE = re.compile(r"[^@\s]+@[1-9][0-9]{0,5}")
 MOST_PLACES = 100_000  # the largest cutoff of a measure, as of ``top_k``
-
-FIRST_BYTES = 1024  # in which JSON begins
-
-LARGEST = float(np.finfo(np.float32).max)
-
-OF_MTEB = "mteb_model_meta"
-"""Key of MTEB's predictions beside their subsets; these have splits, and each split a run."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,54 +172,9 @@ def _notes(rows: pa.Table, query: np.ndarray, judged: pa.Table, others: int, nam
 def _read_run(run: Given) -> tuple[str, Iterable[pa.Table]]:
     """Return the name of a run in messages, and its rows."""
     if not isinstance(run, str | PathLike):
-        return "run", [_checked("run", *_columns("run", run, RUN_NAMES))]
+        return "run", [checked_rows("run", *_columns("run", run, RUN_NAMES))]
     path = _file(run, "a run")
-    start = _start(path)
-    if start != PARQUET:
-        with stream_of_lines(path, str(path), packed=start.startswith(GZIP)) as stream:
-            content = stream.read(FIRST_BYTES)
-            if content.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"{"):
-                predictions = _predictions(path, content + stream.read(-1))
-                return str(path), [_checked(str(path), *_columns(str(path), predictions, RUN_NAMES))]
     return str(path), read_rows(path)
-
-
-def _start(path: Path) -> bytes:
-    with path.open("rb") as stream:
-        return stream.read(len(PARQUET))
-
-
-def _predictions(path: Path, content: bytes) -> Mapping[Any, Any]:
-    """Return the run in JSON: ``{query: {document: score}}``, or below a subset and a split, as MTEB 2 writes it."""
-    try:
-        run = parse_json(content.removeprefix(BYTE_ORDER_MARK), object_pairs_hook=lambda pairs: _without_repetition(path, pairs))
-    except ValueError as error:
-        raise DataError(f"{path}: a run in JSON was expected, found no JSON ({error}); was it written to its end?") from None
-    run.pop(OF_MTEB, None)
-    names: list[str] = []
-    while _depth(run) > 2:
-        if len(run) > 1:
-            problem = f"several runs, {', '.join(map(str, list(run)[:5]))}{' in ' + names[-1] if names else ''}"
-            raise DataError(f"{path}: found {problem}; give one of them as a mapping, {{query: {{document: score}}}}")
-        name, run = next(iter(run.items()))
-        names.append(name)
-    return run
-
-
-def _without_repetition(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object; DataError for a key that stands in it twice, of which Python's parser would drop the first."""
-    mapping = dict(pairs)
-    if len(mapping) < len(pairs):
-        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
-        raise DataError(f"{path}: found the key {twice!r} twice in one object of the run; keep one of them")
-    return mapping
-
-
-def _depth(value: Any) -> int:
-    """Return the number of mappings inside each other, along their first entries that are not empty."""
-    if not isinstance(value, Mapping):
-        return 0
-    return 1 + _depth(next((each for each in value.values() if each != {}), None))
 
 
 def _read_qrels(qrels: Given) -> pa.Table:
@@ -238,7 +182,7 @@ def _read_qrels(qrels: Given) -> pa.Table:
     if not isinstance(qrels, str | PathLike):
         return qrels_table(_judgements("qrels", *_columns("qrels", qrels, QRELS_NAMES)))
     path = _file(qrels, "judgements")
-    if _start(path) != PARQUET:
+    if not is_parquet(path):
         return qrels_table(without_repetition(str(path), read_judgements(QrelsFile(path), "test")))
     try:
         table = pq.read_table(path)
@@ -271,11 +215,7 @@ def _columns(source: str, given: Any, names: Sequence[tuple[str, str, str]]) -> 
     known = " or ".join(map(", ".join, names))
     expected = f"expected a mapping {{query: {{document: {names[0][2]}}}}}, or a frame with the columns {known}"
     if isinstance(given, Mapping):
-        for query, documents in given.items():
-            if not isinstance(documents, Mapping):
-                raise DataError(f"{source}: {expected}; found {short(documents)} for the query {query!r}")
-        rows = [(query, document, value) for query, documents in given.items() for document, value in documents.items()]
-        return cast(Columns, tuple(zip(*rows, strict=True))) if rows else ((), (), ())
+        return columns_of(source, given, expected)
     if isinstance(given, pd.DataFrame):
         chosen = next((each for each in names if {*each} <= {*given.columns}), None)
         if chosen is None or not given.columns.is_unique:
@@ -288,18 +228,6 @@ def _columns(source: str, given: Any, names: Sequence[tuple[str, str, str]]) -> 
     if chosen is None:
         raise DataError(f"{source}: {expected}; found {type(given).__name__} of {short(entries[0])}")
     return cast(Columns, tuple([getattr(entry, name) for entry in entries] for name in chosen))
-
-
-def _checked(source: str, queries: Sequence[Any], documents: Sequence[Any], scores: Sequence[Any]) -> pa.Table:
-    """Return the rows of a run in memory, checked."""
-    query_ids, doc_ids = ids_as_texts(source, queries, "query"), ids_as_texts(source, documents, "document")
-    # The kinds of some millions of scores are few.
-    wrong = {kind for kind in set(map(type, scores)) if not issubclass(kind, Real) or issubclass(kind, bool)}
-    bad = (place for place, score in enumerate(scores) if type(score) in wrong or not abs(score) <= LARGEST)
-    if (place := next(bad, None)) is not None:
-        pair = f"the document {doc_ids[place]!r} for the query {query_ids[place]!r}"
-        raise DataError(f"{source}: the score of {pair} must be a finite number of float32, found {short(scores[place])}")
-    return rows_of(source, np.arange(1, len(query_ids) + 1), query_ids, doc_ids, np.array(scores, np.float64))
 
 
 def _judgements(source: str, queries: Sequence[Any], documents: Sequence[Any], grades: Sequence[Any]) -> list[Judgement]:

@@ -1,14 +1,16 @@
-"""The rows of a run from elsewhere: TREC form, plain or gzipped, or Parquet. Hostile until checked.
+"""The rows of a run from elsewhere: TREC form or JSON, plain or gzipped, or Parquet. Hostile until checked.
 
-The first bytes of the file decide its form, not its name. A line that begins with ``#`` and is no row is a comment, as for
-trec_eval 10; one that is a row, of a query such as ``#2``, is read, as by trec_eval 9.
+JSON is ``{query: {document: score}}``, alone or below a subset and a split, as in predictions of MTEB. The first bytes of the
+file decide its form, not its name. A line that begins with ``#`` and is no row is a comment, as for trec_eval 10; one that is a
+row, of a query such as ``#2``, is read, as by trec_eval 9.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from numbers import Integral
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +18,21 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beirflow.core.errors import DataError
+from beirflow.core.outside_json import parse_json
 from beirflow.data.sources.json_lines import short
 from beirflow.data.sources.source import BYTE_ORDER_MARK, LINE_BYTES, read_blocks, stream_of_lines
 
 GZIP, PARQUET = b"\x1f\x8b", b"PAR1"  # first bytes of compressed and columnar files
+
+FIRST_BYTES = 1024  # in which JSON begins
+JSON = re.compile(rb'\s*\{\s*["}]')
+LARGEST = float(np.finfo(np.float32).max)
+
+OF_MTEB = "mteb_model_meta"
+"""Key of MTEB's predictions beside their subsets; these have splits, and each split a run."""
+
+Columns: TypeAlias = tuple[Sequence[Any], Sequence[Any], Sequence[Any]]
+"""Queries, documents and values of a run or judgements, unchecked."""
 
 HEADER_START, HEADER_END = b"# ir_metadata.start", b"# ir_metadata.end"
 """The first and the last line of the header of Open Runs."""
@@ -27,6 +40,7 @@ HEADER_START, HEADER_END = b"# ir_metadata.start", b"# ir_metadata.end"
 COLUMNS = 6
 NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?")
 INTEGER = re.compile(rb"[+-]?[0-9]{1,9}")
+IN_JSON = "Parquet with query_id, doc_id and score, or JSON, {query: {document: score}}"
 EXPECTED = "expected a line of a TREC run, query Q0 document rank score tag, between white space"
 
 
@@ -48,9 +62,27 @@ def read_rows(path: Path) -> Iterator[pa.Table]:
 
     Raises DataError, which names the line, or the row of a Parquet file, if the file cannot be read as a run.
     """
+    if is_parquet(path):
+        yield from _parquet_rows(path)
+        return
+    packed = _starts_with(path, GZIP)
+    with stream_of_lines(path, str(path), packed=packed) as stream:
+        content = stream.read(FIRST_BYTES).removeprefix(BYTE_ORDER_MARK)
+        predictions = _predictions(path, content + stream.read(-1)) if JSON.match(content) else None
+    if predictions is None:
+        yield from _trec_rows(path, packed=packed)
+    else:
+        yield checked_rows(str(path), *columns_of(str(path), predictions, "expected a mapping {query: {document: score}}"))
+
+
+def is_parquet(path: Path) -> bool:
+    """Test whether a file begins as Parquet does."""
+    return _starts_with(path, PARQUET)
+
+
+def _starts_with(path: Path, start: bytes) -> bool:
     with path.open("rb") as stream:
-        start = stream.read(len(PARQUET))
-    yield from _parquet_rows(path) if start == PARQUET else _trec_rows(path, packed=start.startswith(GZIP))
+        return stream.read(len(start)) == start
 
 
 def _trec_rows(path: Path, *, packed: bool) -> Iterator[pa.Table]:
@@ -93,7 +125,10 @@ def _parsed(path: Path, first: int, block: bytes) -> pa.Table:
         if len(columns) < COLUMNS:
             raise DataError(f"{path}:{number}: {EXPECTED}, found {len(columns)} columns: {short(b' '.join(columns).decode())}")
         if not INTEGER.fullmatch(columns[3]):
-            raise DataError(f"{path}:{number}: the rank, column 4, must be an integer, found {short(columns[3].decode())}")
+            spaces = f"; ids with white space need {IN_JSON}" if len(columns) > COLUMNS else ""
+            raise DataError(
+                f"{path}:{number}: the rank, column 4, must be an integer, found {short(columns[3].decode())}{spaces}"
+            )
         if not NUMBER.fullmatch(columns[4]):
             raise DataError(f"{path}:{number}: the score, column 5, must be a finite number, found {short(columns[4].decode())}")
     lines = np.array([number for number, _ in numbered], np.int64)
@@ -240,3 +275,57 @@ def _unusable(texts: Collection[str]) -> list[str]:
     except UnicodeEncodeError:
         return [text for text in texts if any("\ud800" <= character <= "\udfff" for character in text)]
     return [text for text in texts if not text]
+
+
+def _predictions(path: Path, content: bytes) -> Mapping[Any, Any]:
+    """Return the run in JSON: ``{query: {document: score}}``, or below a subset and a split, as MTEB 2 writes it."""
+    try:
+        run = parse_json(content, object_pairs_hook=lambda pairs: _without_repetition(path, pairs))
+    except ValueError as error:
+        raise DataError(f"{path}: a run in JSON was expected, found no JSON ({error}); was it written to its end?") from None
+    run.pop(OF_MTEB, None)
+    names: list[str] = []
+    while _depth(run) > 2:
+        if len(run) > 1:
+            problem = f"several runs, {', '.join(map(str, list(run)[:5]))}{' in ' + names[-1] if names else ''}"
+            raise DataError(f"{path}: found {problem}; give one of them as a mapping, {{query: {{document: score}}}}")
+        name, run = next(iter(run.items()))
+        names.append(name)
+    return run
+
+
+def _without_repetition(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object; DataError for a key that stands in it twice, of which Python's parser would drop the first."""
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
+        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise DataError(f"{path}: found the key {twice!r} twice in one object of the run; keep one of them")
+    return mapping
+
+
+def _depth(value: Any) -> int:
+    """Return the number of mappings inside each other, along their first entries that are not empty."""
+    if not isinstance(value, Mapping):
+        return 0
+    return 1 + _depth(next((each for each in value.values() if each != {}), None))
+
+
+def columns_of(source: str, given: Mapping[Any, Any], expected: str) -> Columns:
+    """Return queries, documents and values of ``{query: {document: value}}``, as they are; DataError for another mapping."""
+    for query, documents in given.items():
+        if not isinstance(documents, Mapping):
+            raise DataError(f"{source}: {expected}; found {short(documents)} for the query {query!r}")
+    rows = [(query, document, value) for query, documents in given.items() for document, value in documents.items()]
+    return cast(Columns, tuple(zip(*rows, strict=True))) if rows else ((), (), ())
+
+
+def checked_rows(source: str, queries: Sequence[Any], documents: Sequence[Any], scores: Sequence[Any]) -> pa.Table:
+    """Return the rows of a run in memory, checked."""
+    query_ids, doc_ids = ids_as_texts(source, queries, "query"), ids_as_texts(source, documents, "document")
+    # The kinds of some millions of scores are few.
+    wrong = {kind for kind in set(map(type, scores)) if not issubclass(kind, Real) or issubclass(kind, bool)}
+    bad = (place for place, score in enumerate(scores) if type(score) in wrong or not abs(score) <= LARGEST)
+    if (place := next(bad, None)) is not None:
+        pair = f"the document {doc_ids[place]!r} for the query {query_ids[place]!r}"
+        raise DataError(f"{source}: the score of {pair} must be a finite number of float32, found {short(scores[place])}")
+    return rows_of(source, np.arange(1, len(query_ids) + 1), query_ids, doc_ids, np.array(scores, np.float64))

@@ -2,7 +2,6 @@
 
 import csv
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -11,12 +10,10 @@ from typing import Any, BinaryIO, NamedTuple, cast
 from beirflow.core.errors import ConfigError, DataError
 from beirflow.data.sources.archives import ZIP_ERRORS, get_again, is_archive, open_archive
 from beirflow.data.sources.forms import CANDIDATES, CHANGED, EXCLUDED, INSTRUCTION, NUGGETS, TOPIC
-from beirflow.data.sources.json_lines import is_id, lines_in, read_value, short, snippet
+from beirflow.data.sources.json_lines import grade_of, id_of, is_id, lines_in, read_value, snippet, wrong_value
 from beirflow.data.sources.source import CORPUS, QUERIES, Block, DatasetSource, qrels_of, read_blocks
 
 QRELS_HEADER = ["query-id", "corpus-id", "score"]
-# As many digits as certainly fit into 64 bits.
-INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 class Judgement(NamedTuple):
@@ -103,32 +100,32 @@ def documents_in(source: DatasetSource, numbers: Sequence[int], block: bytes) ->
     """Yield line number, document id, title and text of the documents of a block of ``corpus.jsonl``.
 
     A title that is missing or null is no title. Fields other than ``_id``, ``title`` and ``text`` are ignored. Raises DataError
-    if a line is not a JSON object in UTF-8 with a non-empty string ``_id`` and a string ``text``.
+    if a line is not a JSON object in UTF-8 with an ``_id``, a string that is not empty or an integer, and a string ``text``.
     """
     where = source.where(CORPUS)
-    for number, record in _records(where, lines_in(numbers, block)):
+    for number, doc_id, record in _records(where, lines_in(numbers, block)):
         text, title = record.get("text"), record.get("title")
         if not isinstance(text, str):
-            raise DataError(f"{where}:{number}: 'text' must be a string, found {short(text)}")
+            raise DataError(f"{where}:{number}: {wrong_value(record, 'text', 'a string')}")
         if not isinstance(title, str | None):
-            raise DataError(f"{where}:{number}: 'title' must be a string or null, found {short(title)}")
-        yield number, cast(str, record["_id"]), title, text
+            raise DataError(f"{where}:{number}: {wrong_value(record, 'title', 'a string or null')}")
+        yield number, doc_id, title, text
 
 
-def read_queries(source: DatasetSource) -> Iterator[tuple[int, str, str | None, dict[str, Any]]]:
+def read_queries(source: DatasetSource) -> Iterator[tuple[int, str, Any, dict[str, Any]]]:
     """Yield line number, id and text of the queries, and what else each states, by the keys of ``OF_A_QUERY``.
 
-    The text is None without one, which only judged queries need. Raises DataError if a line is not a JSON object in UTF-8 with a
-    non-empty string ``_id``, or if something else that it states is not what it should be.
+    The text is unchecked, since only judged queries need one. Raises DataError if a line is not a JSON object in UTF-8 with an id
+    as ``_id``, or if something else that it states is not what it should be.
     """
-    name = QUERIES
-    for number, record in _records(source.where(name), source.lines(name)):
-        text, stated = record.get("text"), {key: record[key] for key in OF_A_QUERY if record.get(key)}
+    where = source.where(QUERIES)
+    for number, query_id, record in _records(where, source.lines(QUERIES)):
+        stated = {key: record[key] for key in OF_A_QUERY if record.get(key)}
         for key, value in stated.items():
             expected, is_right = OF_A_QUERY[key]
             if not is_right(value):
-                raise DataError(f"{source.where(name)}:{number}: {key!r} must be {expected}, found {short(value)}")
-        yield number, cast(str, record["_id"]), text if isinstance(text, str) and text.strip() else None, stated
+                raise DataError(f"{where}:{number}: {wrong_value(record, key, expected)}")
+        yield number, query_id, record.get("text"), stated
 
 
 def _are_ids(value: object) -> bool:
@@ -144,16 +141,14 @@ OF_A_QUERY: Mapping[str, tuple[str, Callable[[object], bool]]] = {
 """By key what a query may state, and the test for it."""
 
 
-def _records(where: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, dict[str, object]]]:
-    """Yield JSON objects with a usable ``_id``, with their line numbers."""
+def _records(where: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Yield line number, id and content of JSON objects with an ``_id``."""
     for number, line in lines:
         record = read_value(where, number, line)
-        identifier = record.get("_id") if isinstance(record, dict) else None
-        if not isinstance(identifier, str) or not identifier:
-            described = f"_id {short(identifier)}" if isinstance(record, dict) else snippet(line)
-            message = "expected a JSON object with a non-empty string '_id'"
-            raise DataError(f"{where}:{number}: {message}, found {described}")
-        yield number, record
+        if not isinstance(record, dict):
+            raise DataError(f"{where}:{number}: expected a JSON object with '_id', found {snippet(line)}")
+        usable = isinstance(record.get("_id"), str) and record["_id"] != ""
+        yield number, record["_id"] if usable else id_of(f"{where}:{number}", record, "_id"), record
 
 
 def read_judgements(source: DatasetSource, split: str) -> Iterator[tuple[int, Judgement]]:
@@ -161,7 +156,8 @@ def read_judgements(source: DatasetSource, split: str) -> Iterator[tuple[int, Ju
 
     A line that begins with ``#`` and does not have three columns is a comment, as for trec_eval 10.
     Quotation marks around a column are none of its own, and doubled ones inside stand for one, as the beir package reads them.
-    Raises DataError if a line does not have the three columns in UTF-8, or if its score is not an integer.
+    A score may be written as 2 or 2.0. Raises DataError if a line does not have the three columns in UTF-8, or if its score is no
+    whole number.
     """
     name, first = qrels_of(split), True
     for number, line in source.lines(name):
@@ -180,11 +176,11 @@ def read_judgements(source: DatasetSource, split: str) -> Iterator[tuple[int, Ju
         if len(columns) != 3 or not columns[0] or not columns[1]:
             message = "expected query id, document id and score between tabs"
             raise DataError(f"{source.where(name)}:{number}: {message}, found {snippet(line)}")
-        if not INTEGER.fullmatch(columns[2]):
+        if (score := grade_of(columns[2])) is None:
             header = f"; if this line is a header, its columns must be {', '.join(QRELS_HEADER)}: rename them, or remove the line"
             problem = f"the score must be an integer, found {columns[2]!r}"
             raise DataError(f"{source.where(name)}:{number}: {problem}{header if is_first and columns[2].isidentifier() else ''}")
-        yield number, Judgement(columns[0], columns[1], int(columns[2]))
+        yield number, Judgement(columns[0], columns[1], score)
 
 
 def _columns(line: str) -> list[str]:

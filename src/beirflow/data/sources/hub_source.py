@@ -15,7 +15,7 @@ from beirflow.core.records import read_json
 from beirflow.data.sources import forms, source
 from beirflow.data.sources.beir_files import judgement_line
 from beirflow.data.sources.hub_layout import CARD, LAYOUTS, files_of
-from beirflow.data.sources.json_lines import is_id, lines_in, read_value, short
+from beirflow.data.sources.json_lines import grade_of, id_of, is_id, lines_in, read_value, short, wrong_value
 from beirflow.data.sources.source import Block, DatasetSource, blocks_of, stream_of_lines
 
 BATCH_ROWS = 2048  # rows of a Parquet file that are read at a time
@@ -100,7 +100,7 @@ class HubSource(DatasetSource):
         for part in self.form.roles[len(forms.ROLES) :]:
             for where, path in self._fetched(part):
                 for number, row in self._rows(path, where, part):
-                    here, query = f"{where}:{number}", id_of(f"{where}:{number}", "query-id", row)
+                    here, query = f"{where}:{number}", id_of(f"{where}:{number}", row, "query-id")
                     for each, facts in _of_part(here, part, query, row).items():
                         if repeated := facts.keys() & stated.setdefault(each, {}).keys():
                             raise DataError(f"{here}: the query {each!r} has {min(repeated)} a second time; one was expected")
@@ -117,7 +117,7 @@ class HubSource(DatasetSource):
                 yield number, orjson.dumps(self._query(here, row, stated))
             elif self._with_nuggets:
                 grades = _grades(here, row)
-                query = id_of(here, "query-id", row)
+                query = id_of(here, row, "query-id")
                 yield from ((number, judgement_line(query, doc_id, grade)) for doc_id, grade in grades.items())
             else:
                 lines, scored = judgement_lines(here, row)
@@ -175,7 +175,7 @@ def _nuggets(where: str, row: Row) -> list[Row]:
     """Return the nuggets of a query."""
     nuggets = row.get(forms.NUGGETS)
     if not isinstance(nuggets, list) or not all(isinstance(nugget, dict) for nugget in nuggets):
-        raise DataError(f"{where}: {forms.NUGGETS!r} must be a list of objects, found {short(nuggets)}")
+        raise DataError(f"{where}: {wrong_value(row, forms.NUGGETS, 'a list of objects')}")
     return nuggets
 
 
@@ -193,7 +193,7 @@ def _ids(where: str, row: Row, name: str) -> list[str]:
     """Return a list of ids as texts; DataError if it is none."""
     ids = row.get(name)
     if not isinstance(ids, list) or not all(map(is_id, ids)):
-        raise DataError(f"{where}: {name!r} must be a list of ids of documents, found {short(ids)}")
+        raise DataError(f"{where}: {wrong_value(row, name, 'a list of ids of documents')}")
     return list(map(str, ids))
 
 
@@ -291,26 +291,17 @@ def rows_of_parquet(path: Path, where: str, columns: Sequence[str]) -> Iterator[
 
 def text_of(where: str, row: Row) -> Row:
     """Return id and text of a document or query in BEIR form; DataError if it has no id."""
-    return {"_id": id_of(where, "_id" if "_id" in row else "id", row), "text": row.get("text")}
-
-
-def id_of(where: str, name: str, row: Row) -> str:
-    """Return an id, which may be a number, as text; DataError if there is none."""
-    identifier = row.get(name)
-    if not is_id(identifier):
-        raise DataError(f"{where}: {name!r} must be a non-empty string or an integer, found {short(identifier)}")
-    return str(identifier)
+    return {"_id": id_of(where, row, "_id" if "_id" in row else "id"), "text": row.get("text")}
 
 
 def judgement_lines(where: str, row: Row) -> tuple[list[bytes], bool]:
     """Return the judgements of a row, of one document or of a list, as lines in BEIR form, and whether the row had a score.
 
-    The score is 1 where there is none. Raises DataError if an id is missing, or if the score is no integer.
+    The score is 1 where there is none. Raises DataError if an id is missing, or if the score is no whole number.
     """
-    query_id, score, doc_ids = id_of(where, "query-id", row), row.get("score"), row.get("corpus-id")
-    grade = 1 if score is None else score
-    if isinstance(grade, bool) or not isinstance(grade, int | float) or not float(grade).is_integer():
-        raise DataError(f"{where}: 'score' must be an integer, found {short(score)}")
-    rows = [{"corpus-id": each} for each in doc_ids] if isinstance(doc_ids, list) else [row]
-    ids = [id_of(where, "corpus-id", each) for each in rows]
-    return [judgement_line(query_id, doc_id, int(grade)) for doc_id in ids], score is not None
+    query_id, score, doc_ids = id_of(where, row, "query-id"), row.get("score"), row.get("corpus-id")
+    grade = 1 if score is None else grade_of(score)
+    if grade is None:
+        raise DataError(f"{where}: {wrong_value(row, 'score', 'an integer')}")
+    ids = _ids(where, row, "corpus-id") if isinstance(doc_ids, list) else [id_of(where, row, "corpus-id")]
+    return [judgement_line(query_id, doc_id, grade) for doc_id in ids], score is not None

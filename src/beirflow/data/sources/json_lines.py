@@ -1,11 +1,22 @@
-"""Lines of JSON, hostile until checked, and the messages about wrong ones."""
+"""Lines of JSON, hostile until checked: their values, ids and grades, and the messages about wrong ones."""
 
-from collections.abc import Iterator, Sequence
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from beirflow.core.errors import DataError
+
+# As many digits as certainly fit into 64 bits; zeros behind a point change nothing.
+GRADE = re.compile(r"([+-]?[0-9]{1,18})(?:\.0*)?")
+
+LARGEST = 10**18
+
+SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 ENDS = "unexpected end of data"  # part of orjson's message about a truncated line; a comma or a comment too much has another
 
@@ -18,11 +29,36 @@ def lines_in(numbers: Sequence[int], block: bytes) -> Iterator[tuple[int, bytes]
 
 
 def read_value(where: str, number: int, line: bytes) -> Any:
-    """Return the value of a line of JSON; DataError if it is not JSON in UTF-8."""
+    """Return the value of a line of JSON; DataError if it is not JSON in UTF-8.
+
+    A text with half of a surrogate pair, which no UTF-8 has, is a :class:`HalfPair`: it matters only to who reads it.
+    """
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError as error:
+        if "surrogate" in error.msg:
+            with suppress(ValueError, RecursionError):
+                return _without_half_pairs(json.loads(line.decode("utf-8")))
         raise DataError(f"{where}:{number}: {_explain(line, error)}") from None
+
+
+@dataclass(frozen=True)
+class HalfPair:
+    """A text that is none: it has half of a surrogate pair."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return f"half of a surrogate pair in {self.text!a}"
+
+
+def _without_half_pairs(value: Any) -> Any:
+    """Return a value of JSON with a :class:`HalfPair` for each text that has no UTF-8."""
+    if isinstance(value, dict):
+        return {key: _without_half_pairs(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return list(map(_without_half_pairs, value))
+    return HalfPair(value) if isinstance(value, str) and not value.isascii() and SURROGATE.search(value) else value
 
 
 def _explain(line: bytes, error: orjson.JSONDecodeError) -> str:
@@ -31,8 +67,6 @@ def _explain(line: bytes, error: orjson.JSONDecodeError) -> str:
     except UnicodeDecodeError as encoding:
         byte = line[encoding.start]
         return f"expected UTF-8, found the byte 0x{byte:02x} at position {encoding.start + 1}; convert the file to UTF-8"
-    if "surrogate" in error.msg:
-        return f"expected characters, found half of a surrogate pair in {snippet(line)} ({error.msg})"
     content = line.strip()
     cut = ENDS in error.msg and content.startswith(b"{") and content != b"{"  # which is JSON over several lines
     hint = "; is the file truncated?" if cut else ""
@@ -44,6 +78,29 @@ def is_id(value: object) -> bool:
     # A judgement is a line with tabs between its columns.
     is_text = isinstance(value, str) and value != "" and not set("\t\n\r") & set(value)
     return is_text or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def id_of(where: str, record: Mapping[str, Any], key: str) -> str:
+    """Return an id as text; DataError, which begins with ``where``, if there is none."""
+    if not is_id(value := record.get(key)):
+        problem = wrong_value(record, key, "a non-empty string without tabs and line ends, or an integer")
+        raise DataError(f"{where}: {problem}")
+    return str(value)
+
+
+def grade_of(value: object) -> int | None:
+    """Return the grade of a judgement, which may be written as 2, "2" or 2.0; None for what is none."""
+    if isinstance(value, str):
+        return int(match[1]) if (match := GRADE.fullmatch(value)) else None
+    is_whole = isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1
+    return int(value) if is_whole and abs(value) < LARGEST else None  # type: ignore[arg-type]
+
+
+def wrong_value(record: Mapping[str, Any], key: str, expected: str) -> str:
+    """Say that an object lacks a key, and which it has, or what was expected in place of its value."""
+    if key in record:
+        return f"{key!r} must be {expected}, found {'null' if record[key] is None else short(record[key])}"
+    return f"{key!r} is missing; keys here: {short(', '.join(record)).strip(chr(39)) or 'none'}"
 
 
 def snippet(line: bytes) -> str:

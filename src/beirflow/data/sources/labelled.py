@@ -18,7 +18,7 @@ import orjson
 from beirflow.core.errors import DataError
 from beirflow.data.sources.beir_files import judgement_line
 from beirflow.data.sources.forms import LabelledForm, SamplesForm
-from beirflow.data.sources.json_lines import is_id, lines_in, read_value, short
+from beirflow.data.sources.json_lines import grade_of, id_of, lines_in, read_value, short, wrong_value
 from beirflow.data.sources.query_lists import as_query
 from beirflow.data.sources.source import CORPUS, QUERIES, Block, DatasetSource, blocks_of, read_blocks
 
@@ -139,43 +139,39 @@ class LabelledSource(_QuerySource):
         """Return the query of a line, and its documents unchecked."""
         query, documents = record.get(self.form.query), record.get(self.form.documents)
         if not isinstance(query, str) or not query.strip():
-            raise DataError(f"{where}: {self.form.query!r} must be a text, found {short(query)}; fields are named in 'fields'")
+            raise _wrong_field(where, record, self.form.query, "a text")
         if not isinstance(documents, list) or not all(isinstance(each, dict) for each in documents):
-            problem = f"{self.form.documents!r} must be a list of objects, found {short(documents)}"
-            raise DataError(f"{where}: {problem}; fields are named in 'fields'")
+            raise _wrong_field(where, record, self.form.documents, "a list of objects")
         return query, documents
 
     def _document(self, where: str, entry: Mapping[str, Any]) -> _Document:
-        form = self.form
-        title = "" if entry.get(form.title) is None else _text(where, form.title, entry[form.title])
-        text = _text(where, form.text, entry.get(form.text))
-        doc_id = entry.get(form.id)
-        if doc_id is None:
-            doc_id = _made_id("d", title, text)
-        if not is_id(doc_id):
-            allowed = "a non-empty string without tabs or line ends, or a 64-bit integer"
-            raise DataError(f"{where}: {form.id!r} of a document must be {allowed}, found {short(doc_id)}")
-        return _Document(str(doc_id), title, text, self._score(where, entry.get(form.label)))
+        form, of_document = self.form, f"{where}: of a document"
+        title = "" if entry.get(form.title) is None else _text(of_document, entry, form.title)
+        text = _text(of_document, entry, form.text)
+        doc_id = _made_id("d", title, text) if entry.get(form.id) is None else id_of(of_document, entry, form.id)
+        return _Document(doc_id, title, text, self._score(where, entry.get(form.label)))
 
     def _score(self, where: str, label: Any) -> int | None:
         """Return the score of a label; None without one."""
         if label is None:
             return None
-        if isinstance(label, str | int):
-            name = str(label).lower() if isinstance(label, bool) else str(label)  # as JSON spells it
-            if name in self._scores:
-                return self._scores[name]
-            if isinstance(label, int) and not isinstance(label, bool) and not self._scores:
-                return label
+        name = str(label).lower() if isinstance(label, bool) else str(label)  # as JSON spells it
+        score = self._scores.get(name) if isinstance(label, str | int) and self._scores else grade_of(label)
+        if score is not None and (self._scores or not isinstance(label, bool)):
+            return score
         known = ", ".join(map(repr, self._scores)) or "integers"
         todo = "say in 'labels' which score it stands for, 0 for not relevant"
         raise DataError(f"{where}: {self.form.label!r} of a document is {short(label)}, known are {known}; {todo}")
 
 
-def _text(where: str, name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise DataError(f"{where}: {name!r} of a document must be a string, found {short(value)}; fields are named in 'fields'")
-    return value
+def _wrong_field(where: str, record: Mapping[str, Any], name: str, expected: str) -> DataError:
+    return DataError(f"{where}: {wrong_value(record, name, expected)}; fields are named in 'fields'")
+
+
+def _text(where: str, entry: Mapping[str, Any], name: str) -> str:
+    if not isinstance(text := entry.get(name), str):
+        raise _wrong_field(where, entry, name, "a string")
+    return text
 
 
 def _digest(*texts: str) -> bytes:
@@ -207,34 +203,35 @@ class SamplesSource(_QuerySource):
         form, others = self.form, 0
         for number, record in self._objects(f"{form.query!r}, {form.positive!r}, {form.negative!r}"):
             where = f"{self.path}:{number}"
-            query = self._query(where, record.get(form.query))
-            graded = [(text, 1) for text in _texts(where, form.positive, record.get(form.positive))]
-            graded += [(text, 0) for text in _texts(where, form.negative, record.get(form.negative))]
+            query = self._query(where, record)
+            graded = [(text, 1) for text in _texts(where, record, form.positive)]
+            graded += [(text, 0) for text in _texts(where, record, form.negative)]
             if len({grade for _, grade in graded}) > 1:
                 yield number, query, graded
             else:
                 others += 1
         self.assumed |= {"ids": "from lines and texts", "samples_without_relevant_or_other_documents": others}
 
-    def _query(self, where: str, value: Any) -> str:
+    def _query(self, where: str, record: Mapping[str, Any]) -> str:
         """Return a query, which may be a list, as one text."""
-        name = self.form.query
+        name, value = self.form.query, record.get(self.form.query)
         if isinstance(value, list) and self.form.query_lists is None:
             todo = "set 'query_lists: averaged' of this dataset to take the mean of their vectors, or write one text"
             raise DataError(f"{where}: {name!r} is a list of {len(value)} texts; {todo}")
         texts = value if isinstance(value, list) else [value]
         if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
             expected = "a text" if self.form.query_lists is None else "a text or a list of texts"
-            raise DataError(f"{where}: {name!r} must be {expected}, found {short(value)}; fields are named in 'fields'")
+            raise _wrong_field(where, record, name, expected)
         query = as_query(texts)
         if query is None:
             raise DataError(f"{where}: {name!r} has the character U+FDD1, which stands between the texts of a list; remove it")
         return query
 
 
-def _texts(where: str, name: str, texts: Any) -> list[str]:
+def _texts(where: str, record: Mapping[str, Any], name: str) -> list[str]:
+    texts = record.get(name)
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise DataError(f"{where}: {name!r} must be a list of texts, found {short(texts)}; fields are named in 'fields'")
+        raise _wrong_field(where, record, name, "a list of texts")
     return texts
 
 

@@ -1,18 +1,16 @@
 """A file of judgements without its dataset: BEIR's TSV, or TREC's qrels, plain or gzipped."""
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from beirflow.core.errors import DataError
 from beirflow.data.sources.beir_files import judgement_line
-from beirflow.data.sources.json_lines import lines_in, snippet
+from beirflow.data.sources.json_lines import grade_of, lines_in, snippet
 from beirflow.data.sources.source import Block, DatasetSource, blocks_of, read_blocks, stream_of_lines
 
 GZIP = b"\x1f\x8b"  # first bytes of a compressed file
 
 COLUMNS = 4
-GRADE = re.compile(rb"[+-]?[0-9]{1,18}")
 
 
 class QrelsFile(DatasetSource):
@@ -49,21 +47,25 @@ class QrelsFile(DatasetSource):
     def _beir_line(self, number: int, line: bytes) -> bytes:
         """Return a line of TREC's form in BEIR's; a comment as it is."""
         columns = line.split()
-        if line.lstrip().startswith(b"#") and len(columns) != COLUMNS:
+        if line.lstrip().startswith(b"#") and (len(columns) != COLUMNS or _grade(columns) is None):
             return line
         if len(columns) != COLUMNS:
             expected = "expected query, 0, document and grade between white space, as in the lines before"
             raise DataError(f"{self.path}:{number}: {expected}, found {snippet(line)}")
-        if not GRADE.fullmatch(columns[3]):
+        if (grade := _grade(columns)) is None:
             raise DataError(f"{self.path}:{number}: the grade must be an integer, found {snippet(columns[3])}")
         try:
             query_id, doc_id = columns[0].decode("utf-8"), columns[2].decode("utf-8")
         except UnicodeDecodeError:
             raise DataError(f"{self.path}:{number}: expected UTF-8, found {line[:80]!r}; convert the file") from None
-        return judgement_line(query_id, doc_id, int(columns[3]))
+        return judgement_line(query_id, doc_id, grade)
 
 
 def _is_trec(line: bytes) -> bool:
-    """Test whether a line is of TREC's form: four columns, the last an integer, and not three between tabs."""
+    """Test whether a line is of TREC's form: four columns, the last a grade, and not three between tabs."""
     columns = line.split()
-    return len(columns) == COLUMNS and line.count(b"\t") != 2 and GRADE.fullmatch(columns[3]) is not None
+    return len(columns) == COLUMNS and line.count(b"\t") != 2 and _grade(columns) is not None
+
+
+def _grade(columns: Sequence[bytes]) -> int | None:
+    return grade_of(columns[3].decode("utf-8", "replace"))
