@@ -112,10 +112,7 @@ onstart:
         planned = {job.rule for job in jobs.values()}
         check_planned(experiment, planned)
         if this_run.is_in_this_python:
-            computing = [job.wildcards for job in jobs.values() if job.uses_gpu]
-            check_installed(
-                experiment, [names.get("system") for names in computing]
-            )
+            check_installed(experiment, jobs.values())
         if "audit" in planned:
             own = this_run.path(layout.RESULTS)
             of_audit = experiment.options("audit")

@@ -5,6 +5,7 @@ Snakemake itself gets a command line, which is printed: profiles, locks, interru
 
 import contextlib
 import hashlib
+import importlib.util
 import json
 import os
 import re
@@ -22,6 +23,9 @@ from beirflow.core.errors import ConfigError
 from beirflow.core.extensions import with_extensions
 
 FURTHER = "--configfile"
+
+PROFILES = ("profile.yaml", "config.yaml", "config.v8+.yaml")  # names of the file of a profile
+OWN_EXECUTORS = ("local", "dryrun", "touch")  # those of Snakemake itself
 
 OPTIONS = "options"
 """Folder beside Snakemake's own notes with the files of options: a printed command, and commands of repairs, name these."""
@@ -143,7 +147,24 @@ def _snakemakes(words: Sequence[str]) -> Namespace:
     if unknown:
         meant = nearest(unknown[0], option_names())
         raise ConfigError(f"{unknown[0]}: neither this command nor Snakemake has this option{meant}")
+    for profile in filter(None, (options.profile, options.workflow_profile)):
+        _check_executor(profile)
     return options
+
+
+def _check_executor(profile: str) -> None:
+    """Raise ConfigError if the executor of a profile is not installed, of which Snakemake says that it is an invalid choice."""
+    import yaml
+
+    from beirflow.core.outside_yaml import parse_yaml
+
+    for path in filter(Path.is_file, (Path(profile, name) for name in PROFILES)):
+        with contextlib.suppress(OSError, ValueError, yaml.YAMLError):  # which Snakemake explains
+            executor = (parse_yaml(path.read_text(encoding="utf-8")) or {}).get("executor")
+            module = f"snakemake_executor_plugin_{str(executor).replace('-', '_')}"
+            if isinstance(executor, str) and executor not in OWN_EXECUTORS and importlib.util.find_spec(module) is None:
+                package = "beirflow[slurm]" if executor == "beirflow-slurm" else f"snakemake-executor-plugin-{executor}"
+                raise ConfigError(f"{path}: the executor {executor!r} is not installed here; type: pip install '{package}'")
 
 
 def _without(words: Sequence[str], targets: Sequence[str]) -> list[str]:

@@ -24,8 +24,15 @@ from beirflow.data.catalogue.own_datasets import names_in
 from beirflow.data.catalogue.schema import Problems, choices, nearest
 from beirflow.data.sources.forms import HubForm, SamplesForm
 from beirflow.ranking.measures.all_measures import MEASURES
+from beirflow.run.undocumented import PlannedJob
 
-OF_MODEL_CODE = ("torch", "transformers", "tokenizers")  # packages without which nothing computes with a model
+MODULES: Mapping[str, tuple[str, ...]] = {
+    "models": ("torch", "transformers", "tokenizers"),
+    "onnx": ("onnx", "onnxruntime"),
+    "sentence-transformers": ("sentence_transformers",),
+    "faiss": ("faiss",),
+}
+"""By extra of beirflow, what its packages are imported as."""
 
 
 def check_names(
@@ -171,25 +178,26 @@ def check_planned(experiment: Experiment, rules: Set[str]) -> None:
         )
 
 
-def check_installed(experiment: Experiment, systems: Iterable[str | None]) -> None:
-    """Check that the packages of models are installed; ``systems`` are those of the jobs that may compute, None where unknown.
+def check_installed(experiment: Experiment, jobs: Iterable[PlannedJob]) -> None:
+    """Check that what planned jobs compute with is installed: the packages of extras are no requirement of all else.
 
-    Raise ConfigError before any job runs, for the packages are no requirement of all else.
+    Raise ConfigError with all that is missing, before any job runs.
     """
-    missing = [name for name in OF_MODEL_CODE if importlib.util.find_spec(name) is None]
-    without = {name for name in experiment.systems if not _computes(experiment, name)} if missing else {*systems}
-    computing = [name for name, _ in experiment.needed_runs if name not in without]
-    if computing and any(name not in without for name in systems):
-        raise ConfigError(
-            f"{computing[0]} is {experiment.family(computing[0]).name}, which computes with a model, and {', '.join(missing)}"
-            f" cannot be imported here; install what models need with: pip install 'beirflow[models]'"
-        )
-
-
-def _computes(experiment: Experiment, name: str) -> bool:
-    """Test whether a system has a model, or a model adds to its documents."""
-    family, settings = experiment.family(name), experiment.systems[name].settings
-    return family.model_record(settings) is not None or family.added(settings) is not None
+    jobs, lines = list(jobs), dict[str, str]()
+    for name in dict.fromkeys(name for name, _ in experiment.needed_runs):
+        family, settings = experiment.family(name), experiment.systems[name].settings
+        rules = {stage.rule for stage in family.stages if stage.computes}
+        for extra in family.extras(settings):
+            missing = [module for module in MODULES[extra] if importlib.util.find_spec(module) is None]
+            about = (None, name, experiment.encoder_of(name))
+            computing = (job.rule in rules or (job.uses_gpu and family.has_model) for job in jobs if job.system in about)
+            if missing and any(computing):
+                needs = (
+                    f"computes with {', '.join(missing)}, not installed here; install it with: pip install 'beirflow[{extra}]'"
+                )
+                lines.setdefault(extra, f"{name} is {family.name} and {needs}")
+    if lines:
+        raise ConfigError("\n  ".join(lines.values()))
 
 
 def _check_gate(experiment: Experiment, problems: Problems) -> None:
@@ -253,12 +261,11 @@ def _check_own_candidates(experiment: Experiment, problems: Problems) -> None:
     able = [name for name, family in FAMILIES.items() if family.own_candidates]
     for name, corpus in experiment.needed_runs:
         dataset, system = experiment.datasets[corpus], experiment.systems[name]
-        states_some = dataset.form.own_candidates if dataset.form else dataset.path is not None  # in BEIR form it may
-        if experiment.family(name).only_candidates(system.settings) and not states_some:
-            allowed = f"queries of {dataset.row} have no candidates; name the system whose run is ranked again"
+        if experiment.family(name).only_candidates(system.settings) and not experiment.states_candidates(corpus):
             for reader in experiment.needed_systems:
                 for key, read in experiment.family(reader).reads(experiment.systems[reader].settings).systems.items():
                     if read == name:
+                        allowed = f"queries of {dataset.row} have no candidates, so {reader} needs a first stage, such as bm25"
                         problems.add(f"custom.systems.{reader}.{key}", name, allowed)
         if isinstance(dataset.form, SamplesForm) and system.family not in able:
             allowed = f"each query of {dataset.row} ranks only its own candidates, which systems of {', '.join(able)} can do"

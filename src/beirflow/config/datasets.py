@@ -16,7 +16,7 @@ from beirflow.data.catalogue.choice import self_matches_named
 from beirflow.data.catalogue.dataset import Dataset
 from beirflow.data.catalogue.own_datasets import place_in
 from beirflow.data.corpus_files import EXCLUDED_PAIRS
-from beirflow.data.counts import count_judged_queries, known_documents
+from beirflow.data.counts import count_judged_queries, has_candidates, known_documents
 from beirflow.data.sources.archives import is_archive
 from beirflow.data.sources.beir_files import required_files
 from beirflow.data.sources.forms import HubForm
@@ -129,6 +129,13 @@ class Datasets:
         if dataset.documents is not None or isinstance(dataset.form, HubForm):
             return dataset.documents
         return _counted(str(self.folder(name)), dataset.forum, dataset.form)
+
+    def states_candidates(self, name: str) -> bool:
+        """Test whether queries of a corpus have candidates, as far as this machine has them; in BEIR form, the queries say it."""
+        dataset, folder = self.datasets[name], self.folder(name)
+        if dataset.form:
+            return dataset.form.own_candidates
+        return dataset.path is not None and has_candidates(str(folder), dataset.forum)
 
     def chunks(self, name: str) -> int:
         """Return the number of chunks, known before anything is downloaded: one if the documents are not counted."""

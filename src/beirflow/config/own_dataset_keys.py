@@ -9,7 +9,8 @@ from beirflow.core.keys import LEFT_OUT, UNIQUE, Count, Expected, Keys, Name, Te
 from beirflow.data.sources.forms import LabelledForm, SamplesForm
 from beirflow.data.sources.hub_layout import LAYOUTS
 
-_OF_ALL, _OF_A_FILE = ("documents", "shares_texts_with", "drop_self_matches"), ("fields", "labels", "query_lists")
+_OF_ALL = ("documents", "shares_texts_with", "drop_self_matches", "relevant_from")
+_OF_A_FILE = ("fields", "labels", "query_lists")
 
 HubDataset: Any = matching(r"[A-Za-z0-9][\w.-]*/[\w.-]+", "the id of a dataset on a hub, such as zeta-alpha-ai/NanoNFCorpus")
 Commit: Any = matching("[0-9a-f]{40}", "the commit that pins it, 40 lowercase hexadecimal digits")
@@ -66,6 +67,8 @@ class OwnDataset:
     """Dataset that has most of the same texts. Where both are configured, these are encoded once. Neither has forums."""
     drop_self_matches: bool = True
     """Whether a document whose id is the query's id is dropped before the cut at k."""
+    relevant_from: Annotated[int, Interval(ge=1, le=1000)] = LEFT_OUT
+    """Least grade of a relevant document, for measures without grades, as trec_eval's -l; 1 unless stated."""
 
     kinds: ClassVar = {
         "hub": Keys(("hub", "revision"), without=("path", "form", "forums", *_OF_A_FILE)),

@@ -36,6 +36,20 @@ class ModelError(BeirflowError):
     """A model cannot be loaded, or does not compute what it should."""
 
 
+def cause_of(error: BaseException) -> str:
+    """Return in one line why a network failed: what the system said, around which libraries put exceptions of their own."""
+    inner, chain = error, list[BaseException]()
+    while isinstance(inner, BaseException) and inner not in chain:
+        chain.append(inner)
+        reason = getattr(inner, "reason", None) or (inner.args[0] if inner.args else None)
+        inner = next(
+            each for each in (reason, inner.__cause__, inner.__context__) if isinstance(each, BaseException) or each is None
+        )
+    last = chain[-1]
+    said = last.strerror if isinstance(last, OSError) and last.strerror else str(error)
+    return " ".join(said.split())
+
+
 @contextmanager
 def model_errors_of(owner: str) -> Iterator[None]:
     """Begin the message of a ModelError in the block with the system, the expansion or the folder that it is about."""

@@ -11,9 +11,9 @@ from beirflow.core.errors import ConfigError, DataError
 from beirflow.core.records import read_json, write_json
 from beirflow.data.sources.archives import is_archive
 from beirflow.data.sources.beir_files import read_judgements
-from beirflow.data.sources.forms import Form
+from beirflow.data.sources.forms import CANDIDATES, Form
 from beirflow.data.sources.opening import open_source
-from beirflow.data.sources.source import CORPUS
+from beirflow.data.sources.source import CORPUS, QUERIES
 from beirflow.run.undocumented import NOTES
 
 COUNTS = Path(NOTES, "documents")  # folder of the counts, in the working directory
@@ -48,6 +48,14 @@ def count_documents(source: str | Path, forum: str | None = None, form: Form | N
         return sum(1 for _ in open_source(source, forum, form).lines(CORPUS))
     except DataError as error:
         raise ConfigError(str(error)) from error
+
+
+def has_candidates(path: str, forum: str | None) -> bool:
+    """Test whether a query of a dataset in BEIR form has candidates; true where its queries cannot be read, which others say."""
+    try:
+        return any(f'"{CANDIDATES}"'.encode() in block for _, block in open_source(path, forum).blocks(QUERIES))
+    except (DataError, OSError):
+        return True
 
 
 def count_judged_queries(path: str, forum: str | None, split: str, form: Form | None = None) -> int:

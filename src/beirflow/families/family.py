@@ -25,6 +25,7 @@ from beirflow.core.layout import MODEL
 from beirflow.core.patterns import Pattern
 from beirflow.families.stage import Stage
 from beirflow.families.system import Setting, System
+from beirflow.models.settings import LIBRARY, ONNX, ModelSettings
 from beirflow.ranking.run_settings import settings_in_record
 
 TOKENS_PER_WORD = 1.3  # tokens of an English word in the vocabularies of common encoders, until they are measured
@@ -197,6 +198,15 @@ class Family:
     def model_record(self, settings: Any) -> Pattern | None:
         """Return the path of the record of a system's model; None if it has no model."""
         return MODEL if self.has_model else None
+
+    def extras(self, settings: Any) -> list[str]:
+        """Return the extras of beirflow whose packages a system computes with."""
+        if self.model_record(settings) is None and self.added(settings) is None:
+            return []
+        if not isinstance(settings, ModelSettings):
+            return ["models"]
+        onnx = ["onnx"] if settings.weights.endswith(ONNX) else []
+        return ["models", *onnx, *([settings.encoder] if settings.encoder == LIBRARY else [])]
 
     def form(self, settings: Any) -> Any:
         """Return the form in which the model of a system is made for each dataset, of families.form; None for one model."""

@@ -129,6 +129,11 @@ class Stage:
     outside: bool = False  # whether it reads files outside the results
 
     @property
+    def computes(self) -> bool:
+        """Test whether it imports what models or indexes are computed with."""
+        return self.gpu or self.env == "encode"
+
+    @property
     def made(self) -> Pattern:
         """The first file that it makes."""
         return next(iter(self.makes.values()))

@@ -17,8 +17,8 @@ from typing import Any
 
 from beirflow.core.addresses import with_variables, without_credentials
 from beirflow.core.errors import BeirflowError, ModelError
-from beirflow.models.sentence_transformers_model import LIBRARY, SentenceTransformersModel, check_folder
-from beirflow.models.settings import ModelSettings
+from beirflow.models.sentence_transformers_model import SentenceTransformersModel, check_folder
+from beirflow.models.settings import LIBRARY, ModelSettings
 
 NAME = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)")  # a module and a class in it
 

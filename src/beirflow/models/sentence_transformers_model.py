@@ -25,9 +25,8 @@ from beirflow.models.card_modules import DENSE, MODEL_CONFIG, check_type, refuse
 from beirflow.models.computing.refused_code import pairs_in, refuse_old_transformers
 from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, read_optional
 from beirflow.models.model_layout import module_folders
+from beirflow.models.settings import LIBRARY
 from beirflow.models.tokenizer_growth import check_growth
-
-LIBRARY = "sentence-transformers"
 
 FIRST_SAFE_VERSION = 6  # earlier versions import any class that the files of a local folder name
 TOLERANCE = 1e-3  # largest change of a vector, over its length, by another text in its batch or by loading the model again

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from beirflow.core.keys import HIDDEN, Count, Digest, EncoderClass, Package, Revision, Text, Tokens, Weights
 from beirflow.data.document_text import TITLE_END
 
+LIBRARY = "sentence-transformers"  # in place of a class: this library encodes
 ONNX = ".onnx"  # suffix of the weights that ONNX Runtime computes
 NOT_ALONE = ("query_model", "query_revision", "encoder", "arguments")  # keys of what is not one model of queries and documents
 INSTRUCTION = "{instruction}"  # in a prefix of queries, where the instruction of the dataset is written

@@ -32,6 +32,8 @@ INTERRUPTED = 128 + signal.SIGINT  # exit status, as shells have it
 
 KIBIBYTES = 1024 if sys.platform == "linux" else 1024**2  # units of the kernel's peak in a mebibyte
 
+PROBE_BYTES = 4096  # of a file that a full disk refuses
+
 LOAD = "load_per_core"  # column of a benchmark with the load average of the last minute per core
 
 
@@ -151,10 +153,20 @@ def _errors_in_words(log_path: str | Path) -> Iterator[None]:
 
 
 def logged_error(log: str) -> tuple[str, bool]:
-    """Return the error that a job wrote next to its log, empty if there is none, and whether it is a verdict on results."""
+    """Return the error that a job wrote beside its log, empty if there is none, and whether it is a verdict on results.
+
+    Where there is none, the disk may have refused it, which it then refuses here too.
+    """
+    path = job_error(log)
     with suppress(OSError, BeirflowError, KeyError):
-        found = read_json(job_error(log))
+        found = read_json(path)
         return str(found["error"]), bool(found.get("verdict"))
+    try:
+        with atomic_path(path) as partial:
+            partial.write_bytes(bytes(PROBE_BYTES))
+        path.unlink()
+    except OSError as error:
+        return disk_problem(error) or "", False
     return "", False
 
 

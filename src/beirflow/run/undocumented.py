@@ -68,6 +68,11 @@ class PlannedJob(NamedTuple):
     uses_gpu: bool = False  # whether it takes a GPU where there is one, as all jobs that compute with a model do
 
     @property
+    def system(self) -> str | None:
+        """The system that it is about; None for none, or several."""
+        return self.wildcards.get("system")
+
+    @property
     def computes(self) -> bool:
         """Test whether it calls one."""
         return bool(self.functions)

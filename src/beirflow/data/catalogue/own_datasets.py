@@ -16,6 +16,8 @@ FILES: Mapping[str, type[LabelledForm | SamplesForm]] = {LabelledForm.kind: Labe
 
 LISTS = "query_lists"
 
+STATED = ("path", "split", "drop_self_matches", "relevant_from", "shares_texts_with")  # keys that say what a corpus is
+
 
 def folders_of(data_dir: Any, names: Any, known: Container[str]) -> dict[str, Any]:
     """Return an entry of ``custom.datasets`` for each folder or archive of ``data_dir`` that is named and not known.
@@ -51,7 +53,7 @@ def names_in(data_dir: str | None) -> list[str]:
 
 def custom_dataset(name: str, entry: Mapping[str, Any]) -> tuple[Dataset, ...]:
     """Return the corpora, one or one a forum, of a checked entry of ``custom.datasets``."""
-    common = {key: entry[key] for key in ("path", "split", "drop_self_matches", "shares_texts_with") if key in entry}
+    common = {key: entry[key] for key in STATED if key in entry}
     common["form"] = _form(entry)
     forums = entry.get("forums")
     if forums is None:

@@ -15,7 +15,7 @@ import urllib3
 from beirflow.core.addresses import keep_secrets_of, shown, with_variables, without_credentials
 from beirflow.core.digests import file_digest
 from beirflow.core.disks import written_here
-from beirflow.core.errors import DownloadError
+from beirflow.core.errors import DownloadError, cause_of
 from beirflow.core.progress import Progress
 
 logger = logging.getLogger(__name__)
@@ -114,10 +114,12 @@ class _Download:
                 failed = 1 if have > most else failed + 1
                 most = max(have, most)
                 if failed >= ATTEMPTS:
-                    raise _GiveUpError(f"{failed} attempts failed, the last: {error}") from error
+                    raise _GiveUpError(f"{failed} attempts failed, the last: {cause_of(error)}") from error
                 pause = FIRST_PAUSE * 2 ** (failed - 1)
-                problem = f"{shown(self.url)}: {without_credentials(str(error))}"
-                logger.warning("%s; attempt %d of %d in %.0f s", problem, failed + 1, ATTEMPTS, pause)
+                problem = f"{shown(self.url)}: {without_credentials(cause_of(error))}"
+                # The terminal shows one line of the attempts, the log all.
+                level = logging.WARNING if failed == 1 else logging.INFO
+                logger.log(level, "%s; attempt %d of %d in %.0f s", problem, failed + 1, ATTEMPTS, pause)
                 time.sleep(pause)
             except (requests.RequestException, ValueError) as error:  # requests lets some addresses of redirects through
                 raise _GiveUpError(f"this address cannot be used: {error}") from error

@@ -8,7 +8,7 @@ from typing import Any
 
 from beirflow.core.addresses import keep_secrets_of_hub, without_credentials
 from beirflow.core.digests import file_digest
-from beirflow.core.errors import DataError, DownloadError
+from beirflow.core.errors import DataError, DownloadError, cause_of
 from beirflow.core.records import Job, write_record
 from beirflow.data.sources.forms import HubForm
 from beirflow.data.sources.hub_layout import CARD, files_of
@@ -43,12 +43,13 @@ class _Repository:
         from huggingface_hub import HfApi, RepoFile
 
         keep_secrets_of_hub()
+        logging.getLogger("huggingface_hub.utils._http").setLevel(logging.ERROR)  # two lines for each attempt
         self.hub, self.revision, self.where = hub, revision, f"{hub} at {revision}"
         try:
             tree = HfApi().list_repo_tree(hub, recursive=True, revision=revision, repo_type="dataset")
             self.listed = {entry.path: entry for entry in tree if isinstance(entry, RepoFile)}
         except Exception as error:  # the HTTP library below huggingface_hub differs between versions
-            raise self._failed(str(error)) from error
+            raise self._failed(cause_of(error)) from error
 
     def card(self) -> str:
         """Return the card; empty if there is none."""
@@ -75,7 +76,7 @@ class _Repository:
         try:
             return Path(hf_hub_download(self.hub, name, repo_type="dataset", revision=self.revision))
         except Exception as error:
-            raise self._failed(f"{name}: {error}") from error
+            raise self._failed(f"{name}: {cause_of(error)}") from error
 
     def _failed(self, problem: str) -> DownloadError:
         todo = "check HF_ENDPOINT, the network and, for a dataset that is not public, HF_TOKEN"

@@ -71,6 +71,10 @@ class ApproximateFamily(Family):
         ),
     )
 
+    def extras(self, settings: ApproximateSettings) -> list[str]:
+        """Return the extra of faiss."""
+        return ["faiss"]
+
     def learns(self, settings: ApproximateSettings) -> bool:
         """Deny it: the vectors are those of another system."""
         return False
