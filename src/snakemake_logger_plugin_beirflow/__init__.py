@@ -262,7 +262,7 @@ class LogHandler(LogHandlerBase):
         if exception == NO_RULE and (named := [word for word in sys.argv[1:] if word in message]):
             target = max(named, key=len)
             self._show(record)
-            self._write(f"{target}: no rule makes this{self.workflow.meant(target) or ELSEWHERE}")
+            self._write(f"{target}: unknown target{self.workflow.meant(target) or ELSEWHERE}")
             return True
         return False
 

@@ -116,7 +116,7 @@ def test_a_job_that_goes_well_at_another_attempt_has_not_failed(tmp_path: Path, 
 def test_a_target_that_no_rule_makes_is_answered_with_the_nearest(monkeypatch: pytest.MonkeyPatch, *, dry: bool) -> None:
     monkeypatch.setattr(sys, "argv", ["snakemake", "--cores", "1", "--", "results/demo/sumary.csv"])
     lines = Run(dryrun=dry).play("unknown target")
-    assert lines[-1] == "results/demo/sumary.csv: no rule makes this; did you mean 'results/demo/summary.csv'?"
+    assert lines[-1] == "results/demo/sumary.csv: unknown target; did you mean 'results/demo/summary.csv'?"
     assert lines[-2].startswith("No rule to produce results/demo/sumary.csv")
     assert ("Building DAG of jobs..." in lines) == dry
 

@@ -34,7 +34,7 @@ rule fetch_expansion_model:
             *map(file_state, experiment.expansions.files(wildcards.expansion))
         ],
     message:
-        "find the model of {wildcards.expansion}"
+        "resolve the model files of {wildcards.expansion}"
     shell:
         RUN_JOB
 

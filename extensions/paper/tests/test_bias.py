@@ -126,18 +126,19 @@ def test_judgements_are_put_to_those_that_there_are(tmp_path: Path) -> None:
 
 def test_what_is_no_judgement_is_refused(tmp_path: Path) -> None:
     for line, problem in (
-        ("q1 0 c", "line 2: 3 fields"),
-        ("q1 0 c 1 more", "5 fields"),
-        *((f"q1 0 c {grade}", f"the grade '{grade}'") for grade in ("1.0", "1001", "²", "--1")),
+        ("q1 0 c", ":2: expected query, 0, document and grade"),
+        ("q1 0 c 1 more", ":2: expected query, 0, document and grade"),
+        *((f"q1 0 c {grade}", f"the grade must be an integer, found '{grade}'") for grade in ("1.5", "²", "--1")),
         ("q9 0 c 1", "the query 'q9' has no judgements"),
-        ("q1 0 c 1", "line 2: the grade 1, which the dataset does not use; expected one of -1, 0, 2; correct the file"),
-        ("q2 0 c 2", "line 2: an earlier line judges 'c' for the query 'q2'"),
+        ("q1 0 c 1", ":2: the grade 1, which the dataset does not use; expected one of -1, 0, 2; correct the file"),
+        ("q1 0 c 1001", ":2: the grade 1001, which the dataset does not use"),
+        ("q2 0 c 0", ":2: found the score 0 for query 'q2' and document 'c', but line 1 says 2"),
     ):
         (tmp_path / "more").write_text(f"q2 0 c 2\n{line}\n", encoding="utf-8")
         with pytest.raises(DataError, match=problem):
             read_extra(str(tmp_path / "more"), TWO)
     (tmp_path / "more").write_bytes(b"\xff\xfe")
-    with pytest.raises(DataError, match="not text in UTF-8"):
+    with pytest.raises(DataError, match="expected UTF-8"):
         read_extra(str(tmp_path / "more"), TWO)
 
 
@@ -146,14 +147,13 @@ def test_a_filled_pool_is_read_unless_it_was_filled_in_wrongly(tmp_path: Path) -
     path.write_text(first, encoding="utf-8")
     assert read_extra(str(path), TWO).to_pylist() == [{"query_id": "q2", "doc_id": "\u2028 c", "score": 2}]
     for line, problem in (
-        ('{"query_id": "q1", "doc_id": "c", "grade": null}', "line 2: its grade is null"),
-        ('{"query_id": "q1", "doc_id": "c", "grade": true}', "the grade True"),
-        ('{"query_id": "q1", "doc_id": "c", "grade": "1"}', "the grade '1'"),
-        ('{"query_id": "q1", "doc_id": "c"}', "KeyError: 'grade'"),
-        ("[1]", "TypeError"),
-        ("q1 0 c 1", "JSONDecodeError"),
-        (first.strip(), "an earlier line judges"),
-        ('{"query_id": "q1", "doc_id": "c", "grade": 1}', "pool.jsonl, line 2: the grade 1, which the dataset does not use"),
+        ('{"query_id": "q1", "doc_id": "c", "grade": null}', ":2: 'grade' must be an integer, found null; fill it in"),
+        ('{"query_id": "q1", "doc_id": "c", "grade": true}', "'grade' must be an integer, found True"),
+        ('{"query_id": "q1", "doc_id": "c", "grade": "one"}', "'grade' must be an integer, found 'one'"),
+        ('{"query_id": "q1", "doc_id": "c"}', "'grade' is missing; keys here: query_id, doc_id"),
+        ("[1]", r"expected a JSON object with query_id, doc_id and grade, found \[1\]"),
+        ("q1 0 c 1", "expected a JSON object on one line"),
+        ('{"query_id": "q1", "doc_id": "c", "grade": 1}', "pool.jsonl:2: the grade 1, which the dataset does not use"),
     ):
         path.write_text(f"{first}{line}\n", encoding="utf-8")
         with pytest.raises(DataError, match=problem):

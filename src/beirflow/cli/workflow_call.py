@@ -147,24 +147,25 @@ def _snakemakes(words: Sequence[str]) -> Namespace:
     if unknown:
         meant = nearest(unknown[0], option_names())
         raise ConfigError(f"{unknown[0]}: neither this command nor Snakemake has this option{meant}")
-    for profile in filter(None, (options.profile, options.workflow_profile)):
-        _check_executor(profile)
+    for profile in filter(None, (*(options.profile or ()), options.workflow_profile)):
+        _check_executor(Path(profile))
     return options
 
 
-def _check_executor(profile: str) -> None:
+def _check_executor(profile: Path) -> None:
     """Raise ConfigError if the executor of a profile is not installed, of which Snakemake says that it is an invalid choice."""
     import yaml
 
     from beirflow.core.outside_yaml import parse_yaml
 
-    for path in filter(Path.is_file, (Path(profile, name) for name in PROFILES)):
+    for path in filter(Path.is_file, (profile, *(profile / name for name in PROFILES))):
         with contextlib.suppress(OSError, ValueError, yaml.YAMLError):  # which Snakemake explains
             executor = (parse_yaml(path.read_text(encoding="utf-8")) or {}).get("executor")
             module = f"snakemake_executor_plugin_{str(executor).replace('-', '_')}"
             if isinstance(executor, str) and executor not in OWN_EXECUTORS and importlib.util.find_spec(module) is None:
-                package = "beirflow[slurm]" if executor == "beirflow-slurm" else f"snakemake-executor-plugin-{executor}"
-                raise ConfigError(f"{path}: the executor {executor!r} is not installed here; type: pip install '{package}'")
+                package = "'beirflow[slurm]'" if executor == "beirflow-slurm" else f"snakemake-executor-plugin-{executor}"
+                checkout = ", in a checkout ./plugins/slurm" if executor == "beirflow-slurm" else ""
+                raise ConfigError(f"{path}: no executor {executor!r} is installed here; type: pip install {package}{checkout}")
 
 
 def _without(words: Sequence[str], targets: Sequence[str]) -> list[str]:
@@ -212,7 +213,7 @@ def _check_targets(targets: Sequence[str], results: str, experiment: Any) -> Non
         if is_configuration(target):
             raise second_configuration(target)
         others = "" if (near := closest_target(target, results, experiment, rules)) else "; docs/targets.md lists all files"
-        raise ConfigError(f"{target}: no rule makes this{near or others}")
+        raise ConfigError(f"{target}: unknown target{near or others}")
 
 
 def rule_names() -> list[str]:

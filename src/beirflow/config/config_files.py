@@ -109,7 +109,7 @@ def repeated_keys(path: Path, text: str) -> list[str]:
         for name, key, _ in entries:
             line, column = key.start_mark.line + 1, key.start_mark.column + 1
             if name in lines:
-                repeated.append(f"{path}:{line}:{column}: the key {name!r} stands in line {lines[name]} already; remove one")
+                repeated.append(f"{path}:{line}:{column}: duplicate key {name!r} (first in line {lines[name]}); remove one")
             lines.setdefault(name, line)
     return sorted(repeated)
 

@@ -50,8 +50,8 @@ def check_dependencies(systems: Mapping[str, System], used: Iterable[str], top_k
                 allowed = instead_of(other, others, "; or define it under custom.systems")
                 problems.add(f"custom.systems.{name}.{key}", other, allowed)
             elif circle := _way(other, name, systems):
-                way = " needs ".join([name, *circle])
-                problems.add(f"custom.systems.{name}.{key}", other, f"no system can need its own run, but {way}; name another")
+                way = " -> ".join([name, *circle])
+                problems.add(f"custom.systems.{name}.{key}", other, f"circular dependency, {way}; name another system")
             elif reason := FAMILIES[system.family].unreadable(system.settings, systems[other]):
                 problems.add(f"custom.systems.{name}.{key}", other, reason)
     for name in used:

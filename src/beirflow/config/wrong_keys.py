@@ -32,6 +32,9 @@ LIMITS = {
     "too_short": "at least {min_length} entries",
 }
 
+QUOTE = "; quote a text that YAML takes for true or false, such as 'no'"
+OF_LANGUAGE = "; the analyzer decides over the language, e.g. analyzer: lucene-german"
+
 EXAMPLES = {"systems": "{base: bm25, k1: 1.2}", "datasets": "{path: /data/my-corpus}"}  # below ``custom``
 
 
@@ -72,6 +75,7 @@ def problems_of(value: Any, model: Any, defaults: Mapping[str, Any]) -> Problems
         said = list(dict.fromkeys(_words(error, place) for error, place in errors))
         said += [] if sized or not errors[0][1].null else ["null"]
         said[-1] += "" if sized else _such_as(path, defaults)
+        said[-1] += QUOTE if errors[0][0]["type"] == "string_type" and isinstance(errors[0][0]["input"], bool) else ""
         first, place = errors[0]
         wrong = path[-1] if first["type"] == "extra_forbidden" else MISSING if first["type"] == "missing" else first["input"]
         key = path[:-1] if path and not str(path[-1]).isprintable() else path
@@ -114,6 +118,8 @@ def _unknown(place: Place) -> str:
         kind = next(name for name, each in place.kinds.items() if each is model)
         return f"{NO_SUCH_KEY} with {kind}, allowed are {', '.join(allowed)}"
     known = f"{NO_SUCH_KEY}, {choices(key, allowed)}"
+    known += "; write a blank after the colon" if str(key).partition(":")[0] in allowed else ""
+    known += OF_LANGUAGE if key == "language" and "analyzer" in allowed else ""
     families = sorted(name for name, kinds in ENTRIES.items() if any(key in keys_of(kind) for kind in kinds.values()))
     return f"{known}; it is a setting of {', '.join(families)} systems" if families and "family" in allowed else known
 

@@ -162,9 +162,9 @@ def logged_error(log: str) -> tuple[str, bool]:
         found = read_json(path)
         return str(found["error"]), bool(found.get("verdict"))
     try:
-        with atomic_path(path) as partial:
-            partial.write_bytes(bytes(PROBE_BYTES))
-        path.unlink()
+        if path.parent.is_dir():
+            path.write_bytes(bytes(PROBE_BYTES))
+            path.unlink()
     except OSError as error:
         return disk_problem(error) or "", False
     return "", False

@@ -37,6 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / MANIFEST).write_text("{}")
+    (tmp_path / "one/profile.yaml").write_text("executor: pbs-pro\n")
     monkeypatch.chdir(work)
     monkeypatch.setenv("BEIRFLOW_CLASS_FOLDERS", "")
     return work
@@ -158,13 +159,17 @@ def test_options_travel_in_a_configuration_file_that_stays(
         ("run data", "data: is a folder; expected a configuration"),
         ("run my.yaml more.yaml", "more.yaml: a second configuration, where one is expected"),
         ("explain my.yaml more.yaml", "more.yaml: a second configuration, where one is expected"),
-        ("run my.yaml sumary", "sumary: no rule makes this; did you mean 'summary'?"),
+        ("run my.yaml sumary", "sumary: unknown target; did you mean 'summary'?"),
         (
             "run my.yaml results/metrics/bm52/mine.json",
-            "results/metrics/bm52/mine.json: no rule makes this; did you mean 'results/metrics/bm25/mine.json'?",
+            "results/metrics/bm52/mine.json: unknown target; did you mean 'results/metrics/bm25/mine.json'?",
         ),
-        ("run my.yaml qqqq", "qqqq: no rule makes this; docs/targets.md lists all files"),
+        ("run my.yaml qqqq", "qqqq: unknown target; docs/targets.md lists all files"),
         ("run my.yaml --not-an-option", "--not-an-option: neither this command nor Snakemake has this option"),
+        (
+            "run my.yaml --profile ../one",
+            "../one/profile.yaml: no executor 'pbs-pro' is installed here; type: pip install snakemake-executor-plugin-pbs-pro",
+        ),
         ("run my.yaml --cores 0", "--cores: found 0; expected a number from 1, or 'all'"),
         ("run my.yaml --config top_k=many", "the configuration (config.yaml, --configfile, --config) cannot be used"),
         ("audit", "results: there is no such folder; expected a folder of results, with manifest.json"),

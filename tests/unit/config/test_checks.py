@@ -1,37 +1,76 @@
 """Checks of what a configuration needs."""
 
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
+from beir_writer import write_beir
 from beirflow.config import checks
 from beirflow.config.checks import check_installed, check_rule_names
 from beirflow.config.load import load_experiment
 from beirflow.core.errors import ConfigError
 from beirflow.ranking.measures.all_measures import MEASURES
+from beirflow.run.undocumented import PlannedJob
 from workflow_rules import workflow_rules
 
 
+def planned(rule: str, system: str | None = None, *, uses_gpu: bool = False) -> PlannedJob:
+    return PlannedJob(rule, {} if system is None else {"system": system}, writes=True, functions=(), uses_gpu=uses_gpu)
+
+
+NEEDED = ("models", "onnx", "faiss", "sentence-transformers")
+
+
 @pytest.mark.parametrize(
-    ("systems", "named"), [(["my-encoder"], "my-encoder"), ([None], "my-encoder"), (["bm25"], None), ([], None)]
+    ("job", "extras"),
+    [
+        (planned("encode_chunk", "enc", uses_gpu=True), {"models"}),
+        (planned("measure_latency", "enc", uses_gpu=True), {"models"}),
+        (planned("encode_chunk", "graph", uses_gpu=True), {"models", "onnx"}),
+        (planned("encode_chunk", "lib", uses_gpu=True), {"models", "sentence-transformers"}),
+        (planned("encode_chunk", uses_gpu=True), {"models", "onnx", "sentence-transformers"}),  # of several systems
+        (planned("search_approximate", "index"), {"faiss"}),
+        (planned("build_index", "enc"), {"faiss"}),
+        (planned("evaluate_run", "enc"), set()),
+        (planned("search_index", "bm25", uses_gpu=True), set()),
+    ],
+    ids=lambda each: f"{each.rule} {each.system}" if isinstance(each, PlannedJob) else None,
 )
-def test_a_system_with_a_model_needs_the_packages_of_models(
-    systems: list[str | None], named: str | None, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_planned_jobs_compute_with_must_be_installed(
+    job: PlannedJob, extras: set[str], tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = {"my-encoder": {"model": str(tiny_bert), "pooling": "mean", "similarity": "dot"}}
-    experiment = load_experiment({"systems": ["bm25", *own], "datasets": ["scifact"], "custom": {"systems": own}})
-    check_installed(experiment, systems)
-    monkeypatch.setattr(checks, "OF_MODEL_CODE", ("json", "no_such_package"))
-    if named is None:
-        check_installed(experiment, systems)
-        return
-    with pytest.raises(ConfigError) as raised:
-        check_installed(experiment, systems)
-    assert str(raised.value) == (
-        "my-encoder is dense, which computes with a model, and no_such_package cannot be imported here; install what models need"
-        " with: pip install 'beirflow[models]'"
-    )
+    model = {"model": str(tiny_bert), "pooling": "mean", "similarity": "dot"}
+    own = {
+        "enc": model,
+        "graph": {"model": "some/graph", "revision": "0" * 40, "weights": "onnx/model.onnx"},
+        "lib": {"encoder": "sentence-transformers", "arguments": {"model": str(tiny_bert)}, "similarity": "dot"},
+        "index": {"approximate": "enc", "index": "sq", "rescore": 1},
+    }
+    experiment = load_experiment({"systems": "bm25", "datasets": "scifact", "custom": {"systems": own}})
+    # Chosen afterwards, since the model of one is not here.
+    experiment = replace(experiment, config=experiment.config | {"systems": ["bm25", *own]})
+    check_installed(experiment, [job])
+    monkeypatch.setattr(checks, "MODULES", dict.fromkeys(NEEDED, ("json", "no_such_package")))
+    with pytest.raises(ConfigError) if extras else nullcontext() as raised:
+        check_installed(experiment, [job])
+    lines = str(raised.value).split("\n  ") if raised else []
+    todo = "no_such_package, not installed here; install it with: pip install 'beirflow[{}]'"
+    assert {line.partition("[")[2].partition("]")[0] for line in lines} == extras
+    assert all(line.endswith(f"computes with {todo.format(each)}") for line in lines for each in extras if f"[{each}]" in line)
+
+
+def test_a_reranker_without_a_first_stage_needs_candidates_of_the_dataset(tmp_path: Path) -> None:
+    with_some = {"q1": {"text": "one?", "candidate_ids": ["d1"]}}
+    for name, queries in (("some", with_some), ("none", {"q1": "one?"})):
+        write_beir(tmp_path / name, {"d1": "one"}, queries, {"q1": {"d1": 1}})
+    systems = {"ce": {"family": "rerank", "model": "all-minilm-l6-v2"}}
+    config = {"systems": "ce", "data_dir": str(tmp_path), "custom": {"systems": systems}}
+    assert load_experiment({**config, "datasets": "some"}).chosen_systems == ["ce"]
+    with pytest.raises(ConfigError, match="queries of none have no candidates, so ce needs a first stage, such as bm25"):
+        load_experiment({**config, "datasets": ["some", "none"]})
 
 
 def test_a_name_that_no_rule_has_is_refused_with_the_nearest() -> None:

@@ -25,9 +25,9 @@ from refusals import problems_of, refused
         ("- bm25\n", ": found a list, expected keys"),
         (
             "systems: bm25\ncustom:\n  systems:\n  - {a: 1,\n     a: 2}\n",
-            ":5:6: the key 'a' stands in line 4 already; remove one",
+            ":5:6: duplicate key 'a' (first in line 4); remove one",
         ),
-        ("systems: bm25\nsystems: contriever\n", ":2:1: the key 'systems' stands in line 1 already"),
+        ("systems: bm25\nsystems: contriever\n", ":2:1: duplicate key 'systems' (first in line 1)"),
         (
             "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
             + "".join(f"{to}: &{to} [{', '.join([f'*{of}'] * 10)}]\n" for of, to in pairwise("abcdefghi")),

@@ -75,16 +75,19 @@ def test_a_file_without_judgements_is_refused(tmp_path: Path, qrels: str) -> Non
 
 def test_judged_queries_that_do_not_exist_are_counted_and_the_first_is_named(tmp_path: Path) -> None:
     source = dataset(tmp_path, "q1\td1\t1\nq9\td1\t1\nq8\td1\t1\n")
-    refuses(source, f"{tmp_path}/qrels/test.tsv: 2 judged queries are not in {tmp_path}/queries.jsonl, the first is 'q8'")
+    refuses(source, f"{tmp_path}/qrels/test.tsv: 2 judged queries are not in {tmp_path}/queries.jsonl (first 'q8')")
 
 
-@pytest.mark.parametrize("text", ["", ', "text": null', ', "text": ""', ', "text": " \\n"', ', "text": 5'])
-def test_a_query_without_text_is_refused_only_if_it_is_judged(tmp_path: Path, text: str) -> None:
+NO_TEXT = dict.fromkeys(["", ', "text": null', ', "text": ""', ', "text": " \\n"'], "has judgements but no text")
+
+
+@pytest.mark.parametrize(("text", "says"), [*NO_TEXT.items(), (', "text": ["a"]', "must have a text, found ['a']")])
+def test_a_query_without_text_is_refused_only_if_it_is_judged(tmp_path: Path, text: str, says: str) -> None:
     queries = f'{{"_id": "q1", "text": "one"}}\n{{"_id": "q2"{text}}}\n'
     table, _ = read_judged_queries(dataset(tmp_path, queries=queries), "test")
     assert table.to_pylist() == [{"query_id": "q1", "text": "one"}]
     source = dataset(tmp_path, "q1\td1\t1\nq2\td1\t0\n", queries)
-    refuses(source, f"{tmp_path}/queries.jsonl:2: the query 'q2' has judgements but no text")
+    refuses(source, f"{tmp_path}/queries.jsonl:2: the query 'q2' {says}")
 
 
 def test_a_query_that_would_be_taken_for_a_list_of_texts_is_refused(tmp_path: Path) -> None:

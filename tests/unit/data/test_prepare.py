@@ -205,7 +205,7 @@ DAMAGES = {
     "twice": ("corpus.jsonl", TWICE, "in/corpus.jsonl:4: the document id 'd1' is already in line 1; ids must be unique"),
     "fewer": ("corpus.jsonl", CUT[:26], "in/corpus.jsonl: expected 2 documents, found 1; is this"),
     "no queries": ("queries.jsonl", None, "in/queries.jsonl: this file is missing"),
-    "unknown query": ("qrels/test.tsv", b"q9\td1\t1\n", "in/qrels/test.tsv: 1 judged queries are not in "),
+    "unknown query": ("qrels/test.tsv", b"q9\td1\t1\n", "in/qrels/test.tsv: 1 judged query is not in "),
     "bad checksum": ("in.zip", None, "in.zip:in/corpus.jsonl: the archive is damaged (Bad CRC"),
 }
 

@@ -54,6 +54,18 @@ def test_blocks_change_nothing_and_lines_behind_the_header_of_open_runs_keep_the
     assert found == [(line + lines, *row) for line, *row in ROWS]
 
 
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize(
+    "form", ["{}", '\ufeff{{"mteb_model_meta": {{}}, "default": {{"test": {}}}}}'], ids=["plain", "as MTEB writes it"]
+)
+def test_predictions_in_json_are_a_run(tmp_path: Path, packed: bool, form: str) -> None:
+    content = form.format('{"q1": {"d1": 2.5, "d2": -1e-3}, "q2": {"d é": 1}, "q3": {}}').encode()
+    found = rows_of(written(tmp_path, gzip.compress(content) if packed else content))
+    assert found == [(1, "q1", "d1", 2.5, None), (2, "q1", "d2", ROWS[1][3], None), (3, "q2", "d é", 1.0, None)]
+    with pytest.raises(DataError, match="a run in JSON was expected, found no JSON"):
+        rows_of(written(tmp_path, content[:-1]))
+
+
 def test_a_header_without_an_end_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"run.trec:3: the header that line 1 begins has no end; expected '# ir_metadata.end'"):
         rows_of(written(tmp_path, b"# ir_metadata.start\n# tag: x\n" + RIGHT))
@@ -74,7 +86,7 @@ def test_comments_and_what_follows_the_tag_are_ignored_as_by_trec_eval_10(tmp_pa
     ("bad", "says"),
     [
         (b"q1 Q0 d3 3 1.0", "found 5 columns: 'q1 Q0 d3 3 1.0'"),
-        (b"q 1 Q0 d3 3 1.0 tag", "the rank, column 4, must be an integer, found 'd3'"),
+        (b"q 1 Q0 d3 3 1.0 tag", "the rank, column 4, must be an integer, found 'd3'; ids with white space need Parquet"),
         (b"q1,Q0,d3,3,1.0,tag", "found 1 columns"),
         (b"q1 Q0 d3 first 1.0 tag", "the rank, column 4, must be an integer, found 'first'"),
         (b"q1 Q0 d3 3 nan tag", "the score, column 5, must be a finite number, found 'nan'"),

@@ -1,5 +1,6 @@
 """A job: what reaches the file of its log, what reaches the terminal, and what its records say of it."""
 
+import errno
 import logging
 import os
 import re
@@ -24,7 +25,7 @@ from beirflow.core.errors import DataError, VerdictError
 from beirflow.core.extensions import Extension, Observer
 from beirflow.core.records import Job, read_json
 from beirflow.run import job as module
-from beirflow.run.job import job, measured, surroundings
+from beirflow.run.job import job, logged_error, measured, surroundings
 from forks import run_in_fork
 
 PACKAGE_PATH = str(Path(module.__file__).parents[2])
@@ -131,6 +132,20 @@ def test_an_error_for_people_is_its_message_alone(tmp_path: Path, capsys: pytest
     assert capsys.readouterr().err == "ERROR: corpus.jsonl:3: 100 % wrong\n"
     assert log.read_text().endswith(" ERROR corpus.jsonl:3: 100 % wrong\n")
     assert read_json(tmp_path / "logs/audit.error.json") == {"error": "corpus.jsonl:3: 100 % wrong"}
+
+
+def test_an_error_that_the_disk_refused_is_explained_by_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "job.log"
+    assert logged_error(str(log)) == ("", False)
+    assert not [*tmp_path.iterdir()]
+
+    def refuse(path: Path, content: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    error, verdict = logged_error(str(log))
+    assert "the disk is full" in error
+    assert not verdict
 
 
 def test_a_verdict_is_printed_as_the_text_of_a_job_and_marked_for_the_terminal(

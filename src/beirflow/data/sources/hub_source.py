@@ -202,10 +202,14 @@ def _role(name: str) -> str:
 
 
 def _rows(path: Path, where: str, columns: Sequence[str]) -> Iterator[tuple[int, Row]]:
-    """Yield the rows of a file, at least with those of the columns that it has."""
-    if path.suffix == ".parquet":
-        yield from rows_of_parquet(path, where, columns)
-        return
+    """Yield the rows of a file, at least with those of the columns that it has; ``query_id`` is ``query-id``, as in BEIR form."""
+    written = {name: name.replace("-", "_") for name in columns if "-" in name}
+    rows = rows_of_parquet(path, where, (*columns, *written.values())) if path.suffix == ".parquet" else _json_rows(path, where)
+    for number, row in rows:
+        yield number, row | {name: row[other] for name, other in written.items() if name not in row and other in row}
+
+
+def _json_rows(path: Path, where: str) -> Iterator[tuple[int, Row]]:
     with stream_of_lines(path, where) as stream:
         for numbers, block in source.read_blocks(stream, where):
             for number, line in lines_in(numbers, block):

@@ -92,8 +92,9 @@ def grade_of(value: object) -> int | None:
     """Return the grade of a judgement, which may be written as 2, "2" or 2.0; None for what is none."""
     if isinstance(value, str):
         return int(match[1]) if (match := GRADE.fullmatch(value)) else None
-    is_whole = isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1
-    return int(value) if is_whole and abs(value) < LARGEST else None  # type: ignore[arg-type]
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
+        return None
+    return int(value) if abs(value) < LARGEST else None
 
 
 def wrong_value(record: Mapping[str, Any], key: str, expected: str) -> str:

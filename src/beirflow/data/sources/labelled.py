@@ -214,7 +214,8 @@ class SamplesSource(_QuerySource):
 
     def _query(self, where: str, record: Mapping[str, Any]) -> str:
         """Return a query, which may be a list, as one text."""
-        name, value = self.form.query, record.get(self.form.query)
+        name: str = self.form.query
+        value: Any = record.get(name)
         if isinstance(value, list) and self.form.query_lists is None:
             todo = "set 'query_lists: averaged' of this dataset to take the mean of their vectors, or write one text"
             raise DataError(f"{where}: {name!r} is a list of {len(value)} texts; {todo}")

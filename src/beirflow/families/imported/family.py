@@ -26,7 +26,7 @@ class ImportedFamily(Family):
         Stage(
             "import_run",
             "beirflow.families.imported.import_run:import_run",
-            "read the run of {wildcards.system} on {wildcards.dataset}",
+            "import run {wildcards.system}/{wildcards.dataset}",
             reads={"source": lambda task: [_file(task) or QUERIES.below(RESULTS).format(**task.wildcards)], **TEXTS},
             makes={"run": RUN},
             params={

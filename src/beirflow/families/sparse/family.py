@@ -34,7 +34,7 @@ class SparseFamily(Family):
         Stage(
             "fetch_sparse_model",
             "beirflow.models.model_files:fetch_model",
-            "find the model of {wildcards.system}",
+            "resolve the model files of {wildcards.system}",
             reads={"files": _files},
             makes={"model": layout.MODEL},
             params={

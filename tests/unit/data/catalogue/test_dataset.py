@@ -1,9 +1,11 @@
 """Collections are chosen whole, by member and by property; their members are datasets of a hub with all that a run needs."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from beir_writer import write_beir
 from beirflow.config.load import load_experiment
 from beirflow.core.errors import ConfigError
 from beirflow.data.catalogue.catalogue import load_catalogue
@@ -94,13 +96,18 @@ def test_queries_of_plain_datasets_have_no_candidates_to_rerank() -> None:
     followir = load_experiment({"systems": "ce", "datasets": "followir.core17", "custom": {"systems": systems}})
     assert sorted(followir.needed_runs) == [("candidates", "followir.core17"), ("ce", "followir.core17")]
     with pytest.raises(
-        ConfigError, match=r"systems.ce.first: found 'candidates'; queries of scifact have no candidates; name the"
+        ConfigError, match=r"systems.ce.first: found 'candidates'; queries of scifact have no candidates, so ce needs"
     ):
         load_experiment({"systems": "ce", "datasets": "scifact", "custom": {"systems": systems}})
 
 
-def test_facts_that_change_scores_reach_the_job_that_prepares_the_data() -> None:
-    experiment = load_experiment({"systems": "bm25", "datasets": ["trec-dl.2019", "bright.aops"]})
+def test_facts_that_change_scores_reach_the_job_that_prepares_the_data(tmp_path: Path) -> None:
+    mine = write_beir(tmp_path / "mine", {"d": "x"}, {"q": "x"}, {"q": {"d": 3}})
+    custom = {"datasets": {"mine": {"path": str(mine), "relevant_from": 3}}}
+    experiment = load_experiment(
+        {"systems": "bm25", "datasets": ["trec-dl.2019", "bright.aops", "mine.sample-1"], "custom": custom}
+    )
+    assert experiment.corpus_settings("mine.sample-1")["relevant_from"] == 3
     assert experiment.corpus_settings("trec-dl.2019")["relevant_from"] == 2
     assert experiment.corpus_settings("bright.aops")["expected"]["excluded_pairs"] == 622_756
     assert not experiment.retrieval("bright.aops")["drop_self_matches"]  # the list of each query has its own document

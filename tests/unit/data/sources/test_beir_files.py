@@ -53,15 +53,18 @@ BAD_RECORDS = {
     "no JSON": (b"d2 two", ["expected a JSON object", "found 'd2 two'"]),
     "two objects": (b'{"_id": "d2", "text": "x"} {}', ["expected a JSON object on one line"]),
     "a list": (b'["d2"]', ["expected a JSON object", "found '[\"d2\"]'"]),
-    "no id": (b'{"id": "d2", "text": "x"}', ["a non-empty string '_id'", "found _id None"]),
-    "a number as id": (b'{"_id": 7, "text": "x"}', ["a non-empty string '_id'", "found _id 7"]),
-    "an empty id": (b'{"_id": "", "text": "x"}', ["a non-empty string '_id'", "found _id ''"]),
+    "no id": (b'{"id": "d2", "text": "x"}', ["'_id' is missing; keys here: id, text"]),
+    "null as id": (b'{"_id": null, "text": "x"}', ["'_id' must be a non-empty string", "or an integer, found null"]),
+    "a fraction as id": (b'{"_id": 7.5, "text": "x"}', ["'_id' must be", "found 7.5"]),
+    "an empty id": (b'{"_id": "", "text": "x"}', ["'_id' must be a non-empty string", "found ''"]),
+    "half of a surrogate pair as id": (b'{"_id": "\\udcb2"}', ["found half of a surrogate pair in '\\udcb2'"]),
     "latin-1": ('{"_id": "d2", "text": "café"}'.encode("latin-1"), ["expected UTF-8", "0xe9 at position 27"]),
     "a surrogate as bytes": (b'{"_id": "d2", "text": "\xed\xa0\x80"}', ["expected UTF-8", "0xed at position 24"]),
 }
 BAD_DOCUMENTS = {
-    "no text": (b'{"_id": "d2"}', ["'text' must be a string", "found None"]),
-    "null text": (b'{"_id": "d2", "text": null}', ["'text' must be a string", "found None"]),
+    "no text": (b'{"_id": "d2", "contents": "x"}', ["'text' is missing; keys here: _id, contents"]),
+    "null text": (b'{"_id": "d2", "text": null}', ["'text' must be a string, found null"]),
+    "half of a surrogate pair": (b'{"_id": "d2", "text": "\\udcb2"}', ["'text' must be a string, found half of a surrogate"]),
     "a number as text": (b'{"_id": "d2", "text": 5}', ["'text' must be a string", "found 5"]),
     "a list as title": (b'{"_id": "d2", "title": ["x"], "text": "x"}', ["'title' must be a string or null", "found ['x']"]),
     "a number as title": (b'{"_id": "d2", "title": 0, "text": "x"}', ["'title' must be a string or null", "found 0"]),
@@ -81,6 +84,12 @@ def test_a_bad_document_or_query_is_named_by_archive_file_and_line(folder: Path,
             list(read_queries(Source(archive)))
 
 
+def test_ids_may_be_integers_and_what_nobody_reads_may_be_half_a_surrogate_pair(folder: Path) -> None:
+    (folder / "corpus.jsonl").write_bytes(b'{"_id": 7, "text": "one", "url": ["\\udcb2"], "more": {"a": "\\ud800"}}\n')
+    (folder / "queries.jsonl").write_bytes(b'{"_id": -1, "text": "?", "more": "\\udcb2"}\n')
+    assert (documents(folder), list(read_queries(Source(folder)))) == ([(1, "7", "one")], [(1, "-1", "?", {})])
+
+
 def test_a_byte_order_mark_is_no_part_of_any_file(folder: Path) -> None:
     for name in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv"):
         (folder / name).write_bytes(b"\xef\xbb\xbf" + (folder / name).read_bytes())
@@ -97,10 +106,11 @@ def test_a_byte_order_mark_is_no_part_of_any_file(folder: Path) -> None:
         (b"Query_ID\tcorpus_id\tScore\nq1\td1\t1\n", [(2, "q1", "d1", 1)]),
         # A comment is no judgement, but a query may begin like one.
         (b"# by hand\tin May\n#\nquery-id\tcorpus-id\tscore\nq1\td1\t1\n#2\td1\t1", [(4, "q1", "d1", 1), (5, "#2", "d1", 1)]),
+        (b"q1\td1\t2.0\nq1\td2\t-1.\n", [(1, "q1", "d1", 2), (2, "q1", "d2", -1)]),
         # Quotation marks around a column are none of its own.
         (b'"q1"\t"the ""d2"""\t"1"\nq1\t<a:"d3"_(b)>\t0', [(1, "q1", 'the "d2"', 1), (2, "q1", '<a:"d3"_(b)>', 0)]),
     ],
-    ids=["line ends", "header", "comments", "quotation marks"],
+    ids=["line ends", "header", "comments", "floats", "quotation marks"],
 )
 def test_qrels_are_read_as_other_tools_read_them(folder: Path, content: bytes, expected: list[tuple[int, str, str, int]]) -> None:
     (folder / "qrels/test.tsv").write_bytes(content)
@@ -125,7 +135,7 @@ def test_a_judgement_line_is_read_as_it_was_meant(tmp_path_factory: pytest.TempP
             for line in (b"q1\t0\td1\t1", b"\td1\t1", b"q1\t\t1", b'q1\t"d1\t1')
         ),
         (b'q1\t"d"\r1\t1', "expected columns between tabs, found"),
-        *((f"q1\td1\t{score}".encode(), f"an integer, found '{score}'") for score in ("1.0", "", "nan", "1e3", "٣", "9" * 500)),
+        *((f"q1\td1\t{score}".encode(), f"an integer, found '{score}'") for score in ("1.5", "", "nan", "1e3", "٣", "9" * 500)),
         (b"query-id\tcorpus-id\tscore", "the score must be an integer, found 'score'"),
         (b"q1\tcaf\xe9\t1", "expected UTF-8, found b'q1\\tcaf\\xe9\\t1'"),
     ],

@@ -131,6 +131,14 @@ def test_an_archive_that_the_user_puts_in_the_place_of_the_partial_file_needs_no
     assert_whole(output)
 
 
+def test_a_machine_without_a_network_is_told_once_and_in_one_line(output: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with dead_url() as nobody, pytest.raises(DownloadError, match=r"\n  .*: 3 attempts failed, the last: Connection refused$"):
+        download(output, urls=[nobody])
+    assert [each.getMessage().partition("; ")[0] for each in caplog.records if each.levelname == "WARNING"][:-1] == [
+        f"{nobody}: Connection refused"
+    ]
+
+
 @pytest.mark.parametrize("status", [429, 503])
 def test_a_busy_server_is_asked_again_but_not_more_often_than_that(output: Path, status: int) -> None:
     with FileServer(FILES, [Answer(status)] * 5) as server:

@@ -181,17 +181,17 @@ GOOD = jsonl(rows()["corpus"])
 @pytest.mark.parametrize(
     ("name", "content", "parts"),
     [
-        ("corpus.jsonl", b'{"text": "a"}\n', ["corpus.jsonl:1: 'id' must be a non-empty string", "found None"]),
+        ("corpus.jsonl", b'{"text": "a"}\n', ["corpus.jsonl:1: 'id' is missing; keys here: text"]),
         ("corpus.jsonl", b'{"_id": "a\\tb", "text": "a"}\n', ["'_id' must be"]),
-        ("corpus.jsonl", b'{"_id": "a"}\n', ["mteb/small/corpus.jsonl:1: 'text' must be a string, found None"]),
+        ("corpus.jsonl", b'{"_id": "a"}\n', ["mteb/small/corpus.jsonl:1: 'text' must be a string, found null"]),
         ("corpus.jsonl", b'\n["a"]\n', ["corpus.jsonl:2: expected a JSON object, found ['a']"]),
         ("corpus.jsonl", b'{"_id": "a", "te', ["corpus.jsonl:1: ", "truncated"]),
         ("corpus.jsonl.gz", gzip.compress(GOOD, mtime=0)[:-9], ["corpus.jsonl.gz: the file is damaged"]),
         ("corpus.parquet", GOOD, ["corpus.parquet: no Parquet file that can be read"]),
         ("corpus.parquet", parquet(_id=["a"], text=[b"a"]), ["the column 'text' holds binary; texts or numbers were expected"]),
-        ("corpus.parquet", parquet(_id=["a", None], text=["a", "b"]), ["corpus.parquet:2: '_id' must be", "found None"]),
+        ("corpus.parquet", parquet(_id=["a", None], text=["a", "b"]), ["corpus.parquet:2: '_id' must be", "found null"]),
         ("qrels/test.jsonl", b'{"query-id": "q1", "corpus-id": "d1", "score": 0.5}\n', ["'score' must be an integer, found 0.5"]),
-        ("qrels/test.jsonl", b'{"query-id": "q1", "score": 1}\n', ["'corpus-id' must be", "found None"]),
+        ("qrels/test.jsonl", b'{"query-id": "q1", "score": 1}\n', ["'corpus-id' is missing; keys here: query-id, score"]),
         ("qrels/test.jsonl", b'{"query-id": "q9", "corpus-id": "d1", "score": 1}\n', ["'q9'", "not in mteb/small/queries.jsonl"]),
     ],
 )
@@ -217,7 +217,18 @@ def test_strings_of_parquet_may_be_of_any_kind(tmp_path: Path, kind: pa.DataType
     assert list(found) == [(1, {"_id": "a", "text": "a"}), (2, {"_id": "b", "text": "b"})]
 
 
-def test_a_list_of_documents_is_a_judgement_each(hub: Hub, tmp_path: Path) -> None:
-    content = jsonl([{"query-id": "q1", "corpus-id": ["d1", 17], "score": 1}])
-    record = fetch_changed(hub, tmp_path, "qrels/test.jsonl", content)
-    assert read(record, MTEB)[1:3] == (["q1"], [("q1", "17", 1), ("q1", "d1", 1)])
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+@pytest.mark.parametrize(
+    ("row", "documents"),
+    [
+        ({"query-id": "q1", "corpus-id": ["d1", "17"], "score": 1}, ["17", "d1"]),
+        ({"query_id": "q1", "corpus_id": "d1", "score": "1"}, ["d1"]),
+        ({"query_id": "q1", "corpus_id": 17, "score": 1.0}, ["17"]),
+    ],
+)
+def test_judgements_are_read_however_they_are_written(
+    hub: Hub, tmp_path: Path, suffix: str, row: dict[str, Any], documents: list[str]
+) -> None:
+    content = jsonl([row]) if suffix == "jsonl" else parquet(**{key: [value] for key, value in row.items()})
+    record = fetch_changed(hub, tmp_path, f"qrels/test.{suffix}", content)
+    assert read(record, MTEB)[1:3] == (["q1"], [("q1", each, 1) for each in documents])

@@ -100,6 +100,13 @@ def test_fields_and_labels_are_called_as_the_form_says_and_switches_as_json_spel
     assert judgements == {"one": {"0": 1, "1": 0, "2": 3}}
     with refused(DataError, "known are integers"):
         read(path, LabelledForm(**names))
+    path.write_text(
+        "".join(
+            f'{{"q": "one", "hits": [{{"_id": {n}, "body": "{n}", "grade": {label}}}]}}\n'
+            for n, label in enumerate(("2.0", '"3"', "1"))
+        )
+    )
+    assert read(path, LabelledForm(**names))[2] == {"one": {"0": 2, "1": 3, "2": 1}}  # without labels, scores as anywhere
 
 
 REFUSED: Mapping[str, tuple[list[tuple[str, list[dict[str, Any]]]] | str, list[str]]] = {
@@ -116,10 +123,13 @@ REFUSED: Mapping[str, tuple[list[tuple[str, list[dict[str, Any]]]] | str, list[s
     ),
     "an unknown label": ([("a", [document("one", "相关")])], [":1: ", "'相关'", "'完全相关', '部分相关', '不相关'", "'labels'"]),
     "a number among words": ([("a", [document("one", 1)])], [":1: ", "is 1, known are '完全相关'"]),
-    "no text": ([("a", [{"title": "only", "answer": "完全相关"}])], [":1: 'summary' of a document must be a string, found None"]),
-    "a list for a title": ([("a", [document("one", title=["t"])])], ["'title' of a document must be a string, found ['t']"]),
-    "a fraction for an id": ([("a", [document("one", id=1.5)])], ["'id' of a document must be", "found 1.5"]),
-    "an empty id": ([("a", [document("one", id="")])], ["'id' of a document must be", "found ''"]),
+    "no text": (
+        [("a", [{"title": "only", "answer": "完全相关"}])],
+        [":1: of a document: 'summary' is missing; keys here: title, answer; fields are named in 'fields'"],
+    ),
+    "a list for a title": ([("a", [document("one", title=["t"])])], ["of a document: 'title' must be a string, found ['t']"]),
+    "a fraction for an id": ([("a", [document("one", id=1.5)])], ["of a document: 'id' must be", "found 1.5"]),
+    "an empty id": ([("a", [document("one", id="")])], ["of a document: 'id' must be", "found ''"]),
     "an empty query": ([(" ", [document("one", "完全相关")])], [":1: 'query' must be a text, found ' '", "'fields'"]),
     "nothing relevant": ([("a", [document("one", "不相关")])], ["no query has a relevant document"]),
 }
@@ -212,7 +222,7 @@ def test_a_list_of_texts_is_one_query_that_is_taken_apart_again(tmp_path: Path) 
         (SamplesForm(), sample(["a", "b"]), "'query' is a list of 2 texts; set 'query_lists: averaged'"),
         (SamplesForm(), sample(""), "'query' must be a text, found ''"),
         (SamplesForm(), sample("q", "a"), "'positive' must be a list of texts, found 'a'"),
-        (SamplesForm(), {"query": "q", "positive": ["a"]}, "'negative' must be a list of texts, found None"),
+        (SamplesForm(), {"query": "q", "positive": ["a"]}, "'negative' is missing; keys here: query, positive"),
         (LISTS, sample(["a", " "]), "'query' must be a text or a list of texts"),
         (LISTS, sample(["a", "b \ufdd1 c"]), "'query' has the character U+FDD1"),
     ],
