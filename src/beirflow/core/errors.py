@@ -38,16 +38,12 @@ class ModelError(BeirflowError):
 
 def cause_of(error: BaseException) -> str:
     """Return in one line why a network failed: what the system said, around which libraries put exceptions of their own."""
-    inner, chain = error, list[BaseException]()
-    while isinstance(inner, BaseException) and inner not in chain:
-        chain.append(inner)
-        reason = getattr(inner, "reason", None) or (inner.args[0] if inner.args else None)
-        inner = next(
-            each for each in (reason, inner.__cause__, inner.__context__) if isinstance(each, BaseException) or each is None
-        )
-    last = chain[-1]
-    said = last.strerror if isinstance(last, OSError) and last.strerror else str(error)
-    return " ".join(said.split())
+    chain = [error]
+    for each in chain:  # which grows meanwhile
+        inside = (getattr(each, "reason", None), *each.args[:1], each.__cause__, each.__context__)
+        chain += [inner for inner in inside if isinstance(inner, BaseException) and inner not in chain]
+    of_system = (each.strerror for each in chain if isinstance(each, OSError) and each.errno and each.strerror)
+    return " ".join(str(next(of_system, error)).split())
 
 
 @contextmanager
