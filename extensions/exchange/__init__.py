@@ -62,13 +62,11 @@ EXTENSION = Extension(
             f"{COMMANDS}.compare",
             "comparison with another results folder",
             options=CompareOptions,
-            moved={"compare_with": ("other", "")},
         ),
         "leaderboard": Command(
             f"{COMMANDS}.leaderboard",
             "leaderboard of several folders, each audited",
             options=LeaderboardOptions,
-            moved={"folders": ("folders", "")},
         ),
     },
     inventories=(Inventory(layout.CRATE, _named, layout.CRATE_CODE),),

@@ -28,7 +28,7 @@ rule read_given:
             "beirflow.families.expansions.given:read_given",
             given="beirflow.families.expansions.settings:expansion_of()",
         ),
-        kind=lambda wildcards: expansions.kind(wildcards.expansion),
+        kind=lambda wildcards: expansions.known[wildcards.expansion].kind,
         settings=lambda wildcards: expansions.settings(wildcards.expansion),
         source_state=lambda wildcards: file_state(
             given_file(experiment, wildcards.expansion, wildcards.dataset)

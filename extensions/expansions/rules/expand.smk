@@ -28,7 +28,7 @@ rule fetch_expansion_model:
             system="beirflow.extensions.expansions.models:model_of()",
         ),
         said=None,
-        kind=lambda wildcards: experiment.expansions.kind(wildcards.expansion),
+        kind=lambda wildcards: experiment.expansions.known[wildcards.expansion].kind,
         settings=lambda wildcards: experiment.expansions.settings(wildcards.expansion),
         model_states=lambda wildcards: [
             *map(file_state, experiment.expansions.files(wildcards.expansion))

@@ -24,7 +24,7 @@ def test_texts_are_analyzed_in_the_language_of_their_dataset_unless_an_analyzer_
     assert [experiment.analyzers(dataset) for dataset in chosen] == [[each, "lucene-spanish"] for each in found]
     assert load_experiment({"systems": "contriever", "datasets": chosen[:1]}).analyzers(chosen[0]) == ["lucene-english"]
     assert experiment.in_paths("bm25", "miracl.fi") == {"system": "bm25", "analyzer": "lucene-finnish"}
-    assert experiment.expansions.index("lucene-finnish").analyzer == "lucene-finnish"
+    assert experiment.expansions.indexes["lucene-finnish"].analyzer == "lucene-finnish"
     assert {experiment.settings_for("mine", dataset).analyzer for dataset in chosen} == {"lucene-spanish"}
 
 

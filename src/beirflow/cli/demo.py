@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from beirflow import WORKFLOW
+from beirflow.cli.init import Entry, configuration
 from beirflow.cli.workflow_call import add_call_arguments, call_workflow
 from beirflow.core.errors import ConfigError
 
@@ -13,26 +14,6 @@ HELP = "evaluate BM25 on 24 documents in a new folder: no model, no network, les
 PASSES_ON = True
 
 FOLDER, CONFIG, DATASET = "beirflow-demo", "my.yaml", "dataset"
-
-CONFIGURATION = (
-    f"# The demo: BM25 on a dataset of 24 documents and 4 queries. In this folder: beirflow run {CONFIG}\n"
-    "\n"
-    "# `beirflow list systems` names the others; models are downloaded when they are first used.\n"
-    "systems: [bm25]\n"
-    "\n"
-    "# `beirflow list datasets` names those of BEIR, such as scifact, which are downloaded too.\n"
-    "datasets: [demo]\n"
-    "\n"
-    "# More than this corpus has, so that every document with a word of a query is ranked.\n"
-    "top_k: 100\n"
-    "\n"
-    "cutoffs: [1, 3, 5, 10, 100]\n"
-    "\n"
-    "custom:\n"
-    "  datasets:\n"
-    "    # The form of BEIR: corpus.jsonl, queries.jsonl, qrels/test.tsv.\n"
-    f"    demo: {{path: {DATASET}}}\n"
-)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -51,7 +32,8 @@ def main(options: Namespace) -> int:
     try:
         if not is_demo:
             shutil.copytree(WORKFLOW / "trial", folder / DATASET, dirs_exist_ok=True)
-            (folder / CONFIG).write_text(CONFIGURATION, encoding="utf-8")
+            text = configuration(Path(CONFIG), ["bm25"], [], None, Entry("demo", {"path": DATASET}), "results")
+            (folder / CONFIG).write_text(text, encoding="utf-8")
         os.chdir(folder)
         os.environ["PWD"] = str(Path.cwd())  # as a shell does
     except OSError as error:

@@ -323,7 +323,7 @@ def configuration(
     marks = "".join(f"    # assumed: {each}\n" for each in (model.assumed if model and model.entry else ()))
     first, second = [*names, "my-encoder"][:2]
     dataset = f"    {_flow(corpus.name)}: {_flow(corpus.entry)}\n" if corpus else ""
-    return f"""# Written by `beirflow init`. The next commands, from the folder in which it was written:
+    return f"""# Written by beirflow. The next commands, from the folder in which it was written:
 #   beirflow try {file}           every system on 24 documents, before hours of work
 #   beirflow estimate {file}      time, downloads and disk space
 #   beirflow run {file} report    everything; then open {page}

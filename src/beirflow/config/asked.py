@@ -81,7 +81,7 @@ def finder_code(experiment: Experiment, system: str) -> str:
 
 def given_file(experiment: Experiment, expansion: str, dataset: str) -> str:
     """Return the file outside the results that holds a given expansion for a corpus."""
-    return experiment.expansions.file(expansion, experiment.datasets[dataset].whole_name)
+    return str(experiment.expansions.known[expansion].file(experiment.datasets[dataset].whole_name))
 
 
 def gpu_share(experiment: Experiment, limits: Mapping[str, int]) -> tuple[int, int | None]:

@@ -34,11 +34,6 @@ class Experiment(Systems):
             by_row.setdefault(self.datasets[name].row, []).append(name)
         return by_row
 
-    @property
-    def needed_rows(self) -> dict[str, list[str]]:
-        """Return the configured datasets and these: of each, the names of its corpora."""
-        return self.chosen_rows | self.tuning_rows
-
     def tuned_on(self, system: str, dataset: str) -> str | None:
         """Return the corpus on whose queries settings of a system are tuned for another; None if they are stated."""
         how = self.family(system).tuned_on(self.systems[system].settings)
@@ -112,4 +107,4 @@ class Experiment(Systems):
     def analyzers(self, dataset: str) -> list[str]:
         """Return the analyzers of the lexical systems that are needed, on a corpus; without such a system that of English."""
         indexes = [own["analyzer"] for each in self.needed_systems if "analyzer" in (own := self.in_paths(each, dataset))]
-        return list(dict.fromkeys(self.expansions.index(name).analyzer for name in indexes)) or [ENGLISH]
+        return list(dict.fromkeys(self.expansions.indexes[name].analyzer for name in indexes)) or [ENGLISH]

@@ -13,7 +13,6 @@ from beirflow.config.configuration import defaults, problems_with, with_types
 from beirflow.config.dependencies import tuning_rows
 from beirflow.config.experiment import Experiment
 from beirflow.config.main_measure import cutoff_of
-from beirflow.config.moved_keys import without_moved_keys
 from beirflow.config.source_checks import check_copies
 from beirflow.config.systems import catalogue_systems, make_systems, split_entries, with_base, with_seeds
 from beirflow.data.catalogue.catalogue import Catalogue, load_catalogue
@@ -44,8 +43,7 @@ def load_experiment(
     config_files = list(config_files)
     check_config_files(config_files)
     catalogue, of_bases = load_catalogue(), Problems()
-    config = without_moved_keys(with_types(config), of_bases)
-    config = _spelled_out(config, catalogue, of_bases)
+    config = _spelled_out(with_types(config), catalogue, of_bases)
     problems = problems_with(config)
     problems.extend(of_bases)
     config = without_wrong_keys(config, defaults(), problems)

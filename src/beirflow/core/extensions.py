@@ -16,7 +16,6 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from beirflow import EXTENSIONS
@@ -49,8 +48,6 @@ class Command(NamedTuple):
     module: str  # as those of ``beirflow.cli`` are
     content: str  # description of the target
     options: type[Any] | None = None  # class of the keys of its options
-    moved: Mapping[str, tuple[str, str]] = MappingProxyType({})
-    """By key that configurations had, the name below ``command`` that it has now, and the option; without one, an argument."""
 
 
 class Inventory(NamedTuple):

@@ -50,7 +50,7 @@ class Task:
     @property
     def index(self) -> Any:
         """Settings of the index of an analyzer."""
-        return self.experiment.expansions.index(self.wildcards["analyzer"])
+        return self.experiment.expansions.indexes[self.wildcards["analyzer"]]
 
     def files(self, pattern: Pattern) -> list[str]:
         """Return the files of what represents a system's texts: all chunks and blocks unless the job is about one."""
