@@ -9,7 +9,7 @@ import pyarrow as pa
 from beirflow.core.errors import DataError
 from beirflow.data.judged_queries import without_repetition
 from beirflow.data.sources.beir_files import Judgement, read_judgements
-from beirflow.data.sources.json_lines import grade_of, id_of, lines_in, read_value, short, wrong_value
+from beirflow.data.sources.json_lines import grade_of, id_of, lines_in, objects_in, wrong_value
 from beirflow.data.sources.qrels_file import QrelsFile
 from beirflow.data.sources.source import read_blocks
 
@@ -65,10 +65,8 @@ def _of_pool(path: str) -> Iterator[tuple[int, Judgement]]:
     """Yield line number and judgement of the lines of a pool."""
     with Path(path).open("rb") as stream:
         for numbers, block in read_blocks(stream, path):
-            for number, line in lines_in(numbers, block):
-                where, entry = f"{path}:{number}", read_value(path, number, line)
-                if not isinstance(entry, dict):
-                    raise DataError(f"{where}: expected a JSON object with query_id, doc_id and grade, found {short(entry)}")
+            for number, entry in objects_in(path, lines_in(numbers, block), "query_id, doc_id and grade"):
+                where = f"{path}:{number}"
                 if (grade := grade_of(entry.get("grade"))) is None:
                     todo = "; fill it in, or remove the line"
                     raise DataError(f"{where}: {wrong_value(entry, 'grade', 'an integer')}{todo}")

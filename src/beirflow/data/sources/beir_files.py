@@ -2,7 +2,7 @@
 
 import csv
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, NamedTuple, cast
@@ -10,7 +10,19 @@ from typing import Any, BinaryIO, NamedTuple, cast
 from beirflow.core.errors import ConfigError, DataError
 from beirflow.data.sources.archives import ZIP_ERRORS, get_again, is_archive, open_archive
 from beirflow.data.sources.forms import CANDIDATES, CHANGED, EXCLUDED, INSTRUCTION, NUGGETS, TOPIC
-from beirflow.data.sources.json_lines import grade_of, id_of, is_id, lines_in, read_value, snippet, wrong_value
+from beirflow.data.sources.json_lines import (
+    Test,
+    grade_of,
+    id_of,
+    is_id,
+    is_list_of,
+    is_text,
+    lines_in,
+    objects_in,
+    snippet,
+    value_of,
+    wrong_value,
+)
 from beirflow.data.sources.source import CORPUS, QUERIES, Block, DatasetSource, qrels_of, read_blocks
 
 QRELS_HEADER = ["query-id", "corpus-id", "score"]
@@ -121,32 +133,23 @@ def read_queries(source: DatasetSource) -> Iterator[tuple[int, str, Any, dict[st
     where = source.where(QUERIES)
     for number, query_id, record in _records(where, source.lines(QUERIES)):
         stated = {key: record[key] for key in OF_A_QUERY if record.get(key)}
-        for key, value in stated.items():
-            expected, is_right = OF_A_QUERY[key]
-            if not is_right(value):
-                raise DataError(f"{where}:{number}: {wrong_value(record, key, expected)}")
+        for key in stated:
+            value_of(f"{where}:{number}", record, key, *OF_A_QUERY[key])
         yield number, query_id, record.get("text"), stated
 
 
-def _are_ids(value: object) -> bool:
-    return isinstance(value, list) and all(map(is_id, value))
-
-
-OF_A_QUERY: Mapping[str, tuple[str, Callable[[object], bool]]] = {
-    **dict.fromkeys((EXCLUDED, CANDIDATES, CHANGED), ("a list of ids of documents", _are_ids)),
-    INSTRUCTION: ("a text", lambda value: isinstance(value, str)),
+OF_A_QUERY: Mapping[str, tuple[str, Test]] = {
+    **dict.fromkeys((EXCLUDED, CANDIDATES, CHANGED), ("a list of ids of documents", is_list_of(is_id))),
+    INSTRUCTION: ("a text", is_text),
     TOPIC: ("an id", is_id),
-    NUGGETS: ("a list of lists of ids of documents", lambda value: isinstance(value, list) and all(map(_are_ids, value))),
+    NUGGETS: ("a list of lists of ids of documents", is_list_of(is_list_of(is_id))),
 }
 """By key what a query may state, and the test for it."""
 
 
 def _records(where: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """Yield line number, id and content of JSON objects with an ``_id``."""
-    for number, line in lines:
-        record = read_value(where, number, line)
-        if not isinstance(record, dict):
-            raise DataError(f"{where}:{number}: expected a JSON object with '_id', found {snippet(line)}")
+    for number, record in objects_in(where, lines, "'_id'"):
         usable = isinstance(record.get("_id"), str) and record["_id"] != ""
         yield number, record["_id"] if usable else id_of(f"{where}:{number}", record, "_id"), record
 

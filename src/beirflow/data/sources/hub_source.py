@@ -15,7 +15,17 @@ from beirflow.core.records import read_json
 from beirflow.data.sources import forms, source
 from beirflow.data.sources.beir_files import judgement_line
 from beirflow.data.sources.hub_layout import CARD, LAYOUTS, files_of
-from beirflow.data.sources.json_lines import grade_of, id_of, is_id, lines_in, read_value, short, wrong_value
+from beirflow.data.sources.json_lines import (
+    grade_of,
+    id_of,
+    is_id,
+    is_list_of,
+    is_object,
+    lines_in,
+    objects_in,
+    value_of,
+    wrong_value,
+)
 from beirflow.data.sources.source import Block, DatasetSource, blocks_of, stream_of_lines
 
 BATCH_ROWS = 2048  # rows of a Parquet file that are read at a time
@@ -173,9 +183,7 @@ def _of_part(where: str, part: str, query: str, row: Row) -> dict[str, Row]:
 
 def _nuggets(where: str, row: Row) -> list[Row]:
     """Return the nuggets of a query."""
-    nuggets = row.get(forms.NUGGETS)
-    if not isinstance(nuggets, list) or not all(isinstance(nugget, dict) for nugget in nuggets):
-        raise DataError(f"{where}: {wrong_value(row, forms.NUGGETS, 'a list of objects')}")
+    nuggets: list[Row] = value_of(where, row, forms.NUGGETS, "a list of objects", is_list_of(is_object))
     return nuggets
 
 
@@ -191,10 +199,7 @@ def _grades(where: str, row: Row) -> dict[str, int]:
 
 def _ids(where: str, row: Row, name: str) -> list[str]:
     """Return a list of ids as texts; DataError if it is none."""
-    ids = row.get(name)
-    if not isinstance(ids, list) or not all(map(is_id, ids)):
-        raise DataError(f"{where}: {wrong_value(row, name, 'a list of ids of documents')}")
-    return list(map(str, ids))
+    return list(map(str, value_of(where, row, name, "a list of ids of documents", is_list_of(is_id))))
 
 
 def _role(name: str) -> str:
@@ -212,11 +217,7 @@ def _rows(path: Path, where: str, columns: Sequence[str]) -> Iterator[tuple[int,
 def _json_rows(path: Path, where: str) -> Iterator[tuple[int, Row]]:
     with stream_of_lines(path, where) as stream:
         for numbers, block in source.read_blocks(stream, where):
-            for number, line in lines_in(numbers, block):
-                row = read_value(where, number, line)
-                if not isinstance(row, dict):
-                    raise DataError(f"{where}:{number}: expected a JSON object, found {short(row)}")
-                yield number, row
+            yield from objects_in(where, lines_in(numbers, block))
 
 
 def fetched_files(path: str | Path, form: forms.HubForm) -> dict[str, dict[str, str]]:

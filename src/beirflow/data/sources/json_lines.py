@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +13,8 @@ from beirflow.core.errors import DataError
 
 # As many digits as certainly fit into 64 bits; zeros behind a point change nothing.
 GRADE = re.compile(r"([+-]?[0-9]{1,18})(?:\.0*)?")
+
+Test = Callable[[Any], bool]
 
 LARGEST = 10**18
 
@@ -40,6 +42,16 @@ def read_value(where: str, number: int, line: bytes) -> Any:
             with suppress(ValueError, RecursionError):
                 return _without_half_pairs(json.loads(line.decode("utf-8")))
         raise DataError(f"{where}:{number}: {_explain(line, error)}") from None
+
+
+def objects_in(where: str, lines: Iterable[tuple[int, bytes]], expected: str = "") -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield number and JSON object of lines; DataError for anything else, where an object with ``expected`` keys is."""
+    for number, line in lines:
+        record = read_value(where, number, line)
+        if not isinstance(record, dict):
+            wanted = f"expected a JSON object{f' with {expected}' if expected else ''}"
+            raise DataError(f"{where}:{number}: {wanted}, found {short(record)}")
+        yield number, record
 
 
 @dataclass(frozen=True)
@@ -76,16 +88,36 @@ def _explain(line: bytes, error: orjson.JSONDecodeError) -> str:
 def is_id(value: object) -> bool:
     """Test whether a value can be an id: an integer, or a text that is not empty and has no tabs and line ends."""
     # A judgement is a line with tabs between its columns.
-    is_text = isinstance(value, str) and value != "" and not set("\t\n\r") & set(value)
-    return is_text or (isinstance(value, int) and not isinstance(value, bool))
+    if isinstance(value, str):
+        return value != "" and not set("\t\n\r") & set(value)
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def value_of(where: str, record: Mapping[str, Any], key: str, expected: str, is_right: Test, todo: str = "") -> Any:
+    """Return the value of a key; DataError, which begins with ``where`` and ends with ``todo``, if it is anything else."""
+    if not is_right(value := record.get(key)):
+        raise DataError(f"{where}: {wrong_value(record, key, expected)}{todo}")
+    return value
 
 
 def id_of(where: str, record: Mapping[str, Any], key: str) -> str:
     """Return an id as text; DataError, which begins with ``where``, if there is none."""
-    if not is_id(value := record.get(key)):
-        problem = wrong_value(record, key, "a non-empty string without tabs and line ends, or an integer")
-        raise DataError(f"{where}: {problem}")
-    return str(value)
+    return str(value_of(where, record, key, "a non-empty string without tabs and line ends, or an integer", is_id))
+
+
+def is_list_of(test: Test) -> Test:
+    """Return a test for lists of what passes a test."""
+    return lambda value: isinstance(value, list) and all(map(test, value))
+
+
+def is_object(value: object) -> bool:
+    """Test whether a value is an object."""
+    return isinstance(value, dict)
+
+
+def is_text(value: object) -> bool:
+    """Test whether a value is a string."""
+    return isinstance(value, str)
 
 
 def grade_of(value: object) -> int | None:

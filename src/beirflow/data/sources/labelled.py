@@ -18,9 +18,21 @@ import orjson
 from beirflow.core.errors import DataError
 from beirflow.data.sources.beir_files import judgement_line
 from beirflow.data.sources.forms import LabelledForm, SamplesForm
-from beirflow.data.sources.json_lines import grade_of, id_of, lines_in, read_value, short, wrong_value
+from beirflow.data.sources.json_lines import (
+    grade_of,
+    id_of,
+    is_list_of,
+    is_object,
+    is_text,
+    lines_in,
+    objects_in,
+    short,
+    value_of,
+)
 from beirflow.data.sources.query_lists import as_query
 from beirflow.data.sources.source import CORPUS, QUERIES, Block, DatasetSource, blocks_of, read_blocks
+
+FIELDS = "; fields are named in 'fields'"  # the end of messages about these
 
 ID_DIGITS = 16  # digits of an id that is made, of a digest in hexadecimal
 
@@ -37,11 +49,7 @@ class _QuerySource(DatasetSource):
         digest = hashlib.sha256()
         with self.path.open("rb") as stream:
             for numbers, block in read_blocks(stream, str(self.path), digest.update):
-                for number, line in lines_in(numbers, block):
-                    record = read_value(str(self.path), number, line)
-                    if not isinstance(record, dict):
-                        raise DataError(f"{self.path}:{number}: expected a JSON object with {expected}, found {short(record)}")
-                    yield number, record
+                yield from objects_in(str(self.path), lines_in(numbers, block), expected)
         self.digests[self.path.name] = digest.hexdigest()
 
 
@@ -137,17 +145,13 @@ class LabelledSource(_QuerySource):
 
     def _checked(self, where: str, record: Mapping[str, Any]) -> tuple[str, list[dict[str, Any]]]:
         """Return the query of a line, and its documents unchecked."""
-        query, documents = record.get(self.form.query), record.get(self.form.documents)
-        if not isinstance(query, str) or not query.strip():
-            raise _wrong_field(where, record, self.form.query, "a text")
-        if not isinstance(documents, list) or not all(isinstance(each, dict) for each in documents):
-            raise _wrong_field(where, record, self.form.documents, "a list of objects")
-        return query, documents
+        query = value_of(where, record, self.form.query, "a text", _is_query, FIELDS)
+        return query, value_of(where, record, self.form.documents, "a list of objects", is_list_of(is_object), FIELDS)
 
     def _document(self, where: str, entry: Mapping[str, Any]) -> _Document:
         form, of_document = self.form, f"{where}: of a document"
-        title = "" if entry.get(form.title) is None else _text(of_document, entry, form.title)
-        text = _text(of_document, entry, form.text)
+        title = "" if entry.get(form.title) is None else value_of(of_document, entry, form.title, "a string", is_text, FIELDS)
+        text = value_of(of_document, entry, form.text, "a string", is_text, FIELDS)
         doc_id = _made_id("d", title, text) if entry.get(form.id) is None else id_of(of_document, entry, form.id)
         return _Document(doc_id, title, text, self._score(where, entry.get(form.label)))
 
@@ -164,14 +168,8 @@ class LabelledSource(_QuerySource):
         raise DataError(f"{where}: {self.form.label!r} of a document is {short(label)}, known are {known}; {todo}")
 
 
-def _wrong_field(where: str, record: Mapping[str, Any], name: str, expected: str) -> DataError:
-    return DataError(f"{where}: {wrong_value(record, name, expected)}; fields are named in 'fields'")
-
-
-def _text(where: str, entry: Mapping[str, Any], name: str) -> str:
-    if not isinstance(text := entry.get(name), str):
-        raise _wrong_field(where, entry, name, "a string")
-    return text
+def _is_query(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
 
 
 def _digest(*texts: str) -> bytes:
@@ -204,8 +202,11 @@ class SamplesSource(_QuerySource):
         for number, record in self._objects(f"{form.query!r}, {form.positive!r}, {form.negative!r}"):
             where = f"{self.path}:{number}"
             query = self._query(where, record)
-            graded = [(text, 1) for text in _texts(where, record, form.positive)]
-            graded += [(text, 0) for text in _texts(where, record, form.negative)]
+            graded = [
+                (text, grade)
+                for name, grade in ((form.positive, 1), (form.negative, 0))
+                for text in value_of(where, record, name, "a list of texts", is_list_of(is_text), FIELDS)
+            ]
             if len({grade for _, grade in graded}) > 1:
                 yield number, query, graded
             else:
@@ -219,21 +220,15 @@ class SamplesSource(_QuerySource):
         if isinstance(value, list) and self.form.query_lists is None:
             todo = "set 'query_lists: averaged' of this dataset to take the mean of their vectors, or write one text"
             raise DataError(f"{where}: {name!r} is a list of {len(value)} texts; {todo}")
+        expected = "a text" if self.form.query_lists is None else "a text or a list of texts"
+        value_of(
+            where, record, name, expected, lambda value: _is_query(value) or (value and is_list_of(_is_query)(value)), FIELDS
+        )
         texts = value if isinstance(value, list) else [value]
-        if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
-            expected = "a text" if self.form.query_lists is None else "a text or a list of texts"
-            raise _wrong_field(where, record, name, expected)
         query = as_query(texts)
         if query is None:
             raise DataError(f"{where}: {name!r} has the character U+FDD1, which stands between the texts of a list; remove it")
         return query
-
-
-def _texts(where: str, record: Mapping[str, Any], name: str) -> list[str]:
-    texts = record.get(name)
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise _wrong_field(where, record, name, "a list of texts")
-    return texts
 
 
 def _lines_of(name: str, number: int, query: str, graded: list[tuple[str, int]]) -> Iterator[bytes]:

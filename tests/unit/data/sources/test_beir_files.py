@@ -52,7 +52,7 @@ BAD_RECORDS = {
     "truncated": (b'{"_id": "d2", "text": "cut o', ["expected a JSON object", '"cut o', "truncated"]),
     "no JSON": (b"d2 two", ["expected a JSON object", "found 'd2 two'"]),
     "two objects": (b'{"_id": "d2", "text": "x"} {}', ["expected a JSON object on one line"]),
-    "a list": (b'["d2"]', ["expected a JSON object", "found '[\"d2\"]'"]),
+    "a list": (b'["d2"]', ["expected a JSON object", "found ['d2']"]),
     "no id": (b'{"id": "d2", "text": "x"}', ["'_id' is missing; keys here: id, text"]),
     "null as id": (b'{"_id": null, "text": "x"}', ["'_id' must be a non-empty string", "or an integer, found null"]),
     "a fraction as id": (b'{"_id": 7.5, "text": "x"}', ["'_id' must be", "found 7.5"]),
