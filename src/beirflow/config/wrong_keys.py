@@ -119,9 +119,17 @@ def _unknown(place: Place) -> str:
         return f"{NO_SUCH_KEY} with {kind}, allowed are {', '.join(allowed)}"
     known = f"{NO_SUCH_KEY}, {choices(key, allowed)}"
     known += "; write a blank after the colon" if str(key).partition(":")[0] in allowed else ""
+    known += _option_of(key, allowed.get("command"))
     known += OF_LANGUAGE if key == "language" and "analyzer" in allowed else ""
     families = sorted(name for name, kinds in ENTRIES.items() if any(key in keys_of(kind) for kind in kinds.values()))
     return f"{known}; it is a setting of {', '.join(families)} systems" if families and "family" in allowed else known
+
+
+def _option_of(key: Any, command: Any) -> str:
+    """Return the commands that have an option of this name; ``command`` is the field of the options of all, or None."""
+    kinds = _without_null(command.annotation)[0].model_fields if command else {}
+    names = [name for name, field in kinds.items() if key in field.annotation.model_fields]
+    return f"; it is an option of {' and '.join(names)}, as in command: {{{names[0]}: {{{key}: …}}}}" if names else ""
 
 
 def _such_as(path: tuple[Any, ...], defaults: Mapping[str, Any]) -> str:
