@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 from beirflow.core.errors import DataError
 from beirflow.core.outside_json import parse_json
 from beirflow.data.sources.json_lines import short
-from beirflow.data.sources.source import BYTE_ORDER_MARK, LINE_BYTES, read_blocks, stream_of_lines
+from beirflow.data.sources.source import BYTE_ORDER_MARK, LINE_BYTES, read_blocks, starts_with, stream_of_lines
 
-GZIP, PARQUET = b"\x1f\x8b", b"PAR1"  # first bytes of compressed and columnar files
+PARQUET = b"PAR1"  # first bytes of a columnar file
 
 FIRST_BYTES = 1024  # in which JSON begins
 JSON = re.compile(rb'\s*\{\s*["}]')
@@ -65,29 +65,23 @@ def read_rows(path: Path) -> Iterator[pa.Table]:
     if is_parquet(path):
         yield from _parquet_rows(path)
         return
-    packed = _starts_with(path, GZIP)
-    with stream_of_lines(path, str(path), packed=packed) as stream:
+    with stream_of_lines(path, str(path)) as stream:
         content = stream.read(FIRST_BYTES).removeprefix(BYTE_ORDER_MARK)
         predictions = _predictions(path, content + stream.read(-1)) if JSON.match(content) else None
     if predictions is None:
-        yield from _trec_rows(path, packed=packed)
+        yield from _trec_rows(path)
     else:
         yield checked_rows(str(path), *columns_of(str(path), predictions, "expected a mapping {query: {document: score}}"))
 
 
 def is_parquet(path: Path) -> bool:
     """Test whether a file begins as Parquet does."""
-    return _starts_with(path, PARQUET)
+    return starts_with(path, PARQUET)
 
 
-def _starts_with(path: Path, start: bytes) -> bool:
-    with path.open("rb") as stream:
-        return stream.read(len(start)) == start
-
-
-def _trec_rows(path: Path, *, packed: bool) -> Iterator[pa.Table]:
-    header = _lines_of_header(path, packed=packed)
-    with stream_of_lines(path, str(path), packed=packed) as stream:
+def _trec_rows(path: Path) -> Iterator[pa.Table]:
+    header = _lines_of_header(path)
+    with stream_of_lines(path, str(path)) as stream:
         for _ in range(header):
             stream.readline(LINE_BYTES)
         for numbers, block in read_blocks(stream, str(path), first=1 + header):
@@ -95,9 +89,9 @@ def _trec_rows(path: Path, *, packed: bool) -> Iterator[pa.Table]:
             yield _parsed(path, numbers[0], block)
 
 
-def _lines_of_header(path: Path, *, packed: bool) -> int:
+def _lines_of_header(path: Path) -> int:
     """Count the lines of the header of Open Runs; 0 where there is none."""
-    with stream_of_lines(path, str(path), packed=packed) as stream:
+    with stream_of_lines(path, str(path)) as stream:
         if stream.readline(LINE_BYTES).removeprefix(BYTE_ORDER_MARK).rstrip() != HEADER_START:
             return 0
         lines, line = 1, b"#"

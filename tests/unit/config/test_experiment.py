@@ -222,6 +222,23 @@ def test_cqadupstack_is_twelve_corpora() -> None:
             )
         ),
         (dataset(hub="a/b"), ["custom.datasets.x.revision: missing; this key is required"]),
+        (dataset(path="p", split="../../x"), ["custom.datasets.x.split: found '../../x'"]),
+        (dataset(path="p", forums=["../x"]), ["custom.datasets.x.forums: found '../x'"]),
+        (dataset(path="p", forums=["a"], shares_texts_with="fever"), ["found 'fever'; x has forums", "remove the key"]),
+        ({"custom": {"systems": {"contriever": {"family": "lexical"}}}}, ["the catalogue has a system of this name"]),
+        ({"command": {"audit": {"manifest_sha256": "abc"}}}, ["manifest_sha256: found 'abc'; expected 64 hexadecimal digits"]),
+        ({"gate": {"manifest_sha256": "abc"}}, ["manifest_sha256: found 'abc'; expected 64 hexadecimal digits"]),
+        *(
+            (
+                system(**family, model="m", weights="onnx/model.onnx"),
+                ["x.weights: found 'onnx/model.onnx'; allowed are model.safe"],
+            )
+            for family in ({"family": "sparse"}, {"family": "rerank", "first": "bm25", "depth": 10})
+        ),
+        ({"datasets": False}, ["datasets: found False; expected a text", "quote a text that YAML takes for true or false"]),
+        (dataset(**{"path:/x": None}), ["write a blank after the colon"]),
+        (system(base="bm25", language="german"), ["e.g. analyzer: lucene-german"]),
+        ({"audit_sample": 1, "folders": []}, ["it is an option of leaderboard, as in command: {leaderboard: {folders: …}}"]),
         (dataset(path="/data", subset="de"), ["subset needs hub beside it"]),
     ],
     ids=str,
@@ -313,11 +330,6 @@ def test_names_that_could_leave_their_folder_are_refused(kind: str, name: str, m
     assert problem.startswith(f"custom.{kind}{f'.{name}' if name.isprintable() else ''}: found {name!r}")
 
 
-@pytest.mark.parametrize(("key", "value"), [("split", "../../x"), ("forums", ["../x"])])
-def test_splits_and_forums_cannot_leave_their_folder_either(key: str, value: Any, mine: Path) -> None:
-    assert only_problem(dataset(path=str(mine), **{key: value}), "../x").startswith(f"custom.datasets.x.{key}")
-
-
 @pytest.mark.parametrize("name", ["scifact", "cqadupstack", "cqadupstack-tex", "a-b"])
 def test_a_dataset_cannot_have_a_name_of_the_catalogue_or_of_a_forum(name: str, mine: Path) -> None:
     datasets = {"a": {"path": str(mine), "forums": ["b"]}, name: {"path": str(mine)}}
@@ -325,23 +337,8 @@ def test_a_dataset_cannot_have_a_name_of_the_catalogue_or_of_a_forum(name: str, 
     assert problem.startswith(f"custom.datasets.{name}: found {name!r}; another dataset or forum has this name")
 
 
-def test_a_system_cannot_have_a_name_of_the_catalogue() -> None:
-    said = "custom.systems.contriever: found 'contriever'; the catalogue has a system of this name"
-    only_problem({"custom": {"systems": {"contriever": {"family": "lexical"}}}}, said)
-
-
 def keys_of(config: dict[str, Any]) -> list[str]:
     return [line.partition(":")[0] for line in problems_of(config)]
-
-
-def test_every_problem_of_the_schema_of_names_and_of_combinations_is_listed_at_once() -> None:
-    found = keys_of({"topk": 1, "mirror": [], "device": "gpu", "custom": {"systems": {"x": {}}}})
-    assert sorted(found) == ["custom.systems.x.model", "device", "mirror", "topk"]
-    found = keys_of({"systems": ["a", "contriever", "b"], "datasets": ["c", "fiqa", "d"]})
-    assert found == ["systems", "systems", "datasets", "datasets"]
-    custom = {"systems": {"x": {"model": "/no/model"}}, "datasets": {"y": {"path": "/no/data"}}}
-    found = keys_of({"systems": ["x"], "datasets": ["y"], "data_dir": "/no", "top_k": 1, "cutoffs": [2, 3], "custom": custom})
-    assert sorted(found) == ["custom.datasets.y.path", "custom.systems.x.model", "cutoffs", "data_dir"]
 
 
 def test_mistakes_of_every_kind_are_listed_at_once_and_each_once(tmp_path: Path, mine: Path) -> None:
@@ -358,6 +355,7 @@ def test_mistakes_of_every_kind_are_listed_at_once_and_each_once(tmp_path: Path,
         "datasets": ["mine.sample-3", "scifact", "nothing", "gone"],
     }
     values = {"baseline": "keyed", "device": "gpu", "top_k": 5, "cutoffs": [1, 10]}
+    assert keys_of({"systems": ["a", "contriever", "b"], "datasets": ["c", "fiqa", "d"]}) == ["systems"] * 2 + ["datasets"] * 2
     assert keys_of({**chosen, **values, "custom": {"systems": systems, "datasets": datasets}}) == [
         *("custom.datasets.mine.labels", "custom.systems.keyed.poolng", "device", "custom.systems.varies.variant_of"),
         *("systems", "datasets", "cutoffs", "custom.systems.reads.first"),
@@ -496,13 +494,6 @@ def test_a_dataset_without_an_instruction_is_an_error_where_one_is_needed(mine: 
         load_experiment({"systems": ["x"], "datasets": [name], "custom": custom})
 
 
-@pytest.mark.parametrize("family", [{"family": "sparse"}, {"family": "rerank", "first": "bm25", "depth": 10}], ids=str)
-def test_only_dense_systems_are_computed_from_a_graph(family: dict[str, Any]) -> None:
-    own = system(**family, model="some/model", revision="0" * 40, weights="onnx/model.onnx")
-    with pytest.raises(ConfigError, match=r"custom.systems.x.weights: found 'onnx/model.onnx'; allowed are model.safetensors"):
-        load_experiment({"systems": ["bm25", "x"], "datasets": ["nq"], **own})
-
-
 OWN = {"own": {"encoder": "mine:Encoder", "similarity": "dot"}}
 
 
@@ -559,11 +550,6 @@ def test_a_dataset_that_texts_cannot_be_shared_with_is_refused(mine: Path, other
     assert problem.startswith(f"custom.datasets.mine.shares_texts_with: found {other!r}; ")
     allowed = problem.partition("allowed are ")[2].partition(";")[0].split(", ")
     assert not {"mine", "cqadupstack", "climate-fever"} & set(allowed)
-
-
-def test_a_dataset_with_forums_shares_its_texts_with_none(mine: Path) -> None:
-    problem = only_problem(dataset(path=str(mine), forums=["a"], shares_texts_with="fever"), "remove the key")
-    assert problem.startswith("custom.datasets.x.shares_texts_with: found 'fever'; x has forums, each with texts of its own")
 
 
 def test_jobs_share_cores_where_gpus_are_limited() -> None:
@@ -758,8 +744,3 @@ def test_keys_of_one_form_are_none_of_another_and_labelled_documents_have_no_oth
     only_problem(dataset(**own, labels={"a": 1}), "labels: found 'labels'; labels needs form: labelled beside it")
     only_problem(dataset(**{**own, "fields": {"id": "x"}}), "are query, positive, negative")
     only_problem({"datasets": ["x.dev"], **dataset(**labels)}, "x is evaluated on test; it has no other splits")
-
-
-@pytest.mark.parametrize("config", [{"command": {"audit": {"manifest_sha256": "abc"}}}, {"gate": {"manifest_sha256": "abc"}}])
-def test_a_digest_of_another_form_is_refused_with_its_form(config: dict[str, Any]) -> None:
-    only_problem(config, "manifest_sha256: found 'abc'; expected 64 hexadecimal digits")

@@ -32,6 +32,7 @@ def expected(content: bytes) -> list[tuple[int, str, str, int]] | None:
                 doc_id, title, text = record["_id"], record.get("title"), record["text"]
             except (ValueError, KeyError, TypeError):
                 return None
+            doc_id = str(doc_id) if type(doc_id) is int else doc_id
             if not (isinstance(doc_id, str) and doc_id and isinstance(text, str) and isinstance(title, str | None)):
                 return None
             rows.append((number, doc_id, f"{title} {text}" if title else text, len((title or "").encode())))

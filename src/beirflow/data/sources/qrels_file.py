@@ -1,14 +1,11 @@
 """A file of judgements without its dataset: BEIR's TSV, or TREC's qrels, plain or gzipped."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from beirflow.core.errors import DataError
 from beirflow.data.sources.beir_files import judgement_line
 from beirflow.data.sources.json_lines import grade_of, lines_in, snippet
 from beirflow.data.sources.source import Block, DatasetSource, blocks_of, read_blocks, stream_of_lines
-
-GZIP = b"\x1f\x8b"  # first bytes of a compressed file
 
 COLUMNS = 4
 
@@ -18,11 +15,6 @@ class QrelsFile(DatasetSource):
 
     The first line that is no comment decides the form: ``query 0 document grade`` between white space is TREC's.
     """
-
-    def __init__(self, path: str | Path) -> None:
-        super().__init__(path)
-        with self.path.open("rb") as stream:
-            self._packed = stream.read(len(GZIP)) == GZIP
 
     def where(self, name: str) -> str:
         """Return the path of the file."""
@@ -37,7 +29,7 @@ class QrelsFile(DatasetSource):
             yield from self._blocks()
 
     def _blocks(self) -> Iterator[Block]:
-        with stream_of_lines(self.path, str(self.path), packed=self._packed) as stream:
+        with stream_of_lines(self.path, str(self.path)) as stream:
             yield from read_blocks(stream, str(self.path))
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:

@@ -17,6 +17,7 @@ BLOCK_BYTES = 1 << 21
 LINE_BYTES = 1 << 28
 """A line this long is refused: a file without line feeds, or an archive that unpacks to one, must not fill memory."""
 
+GZIP = b"\x1f\x8b"  # first bytes of a compressed file
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 Block = tuple[Sequence[int], bytes]  # whole lines, and before them the number of each
@@ -57,11 +58,15 @@ class DatasetSource(ABC):
             yield from lines_in(numbers, block)
 
 
-def stream_of_lines(path: Path, where: str, *, packed: bool | None = None) -> BinaryIO:
-    """Open a text file, unpacked where it is gzipped: as ``packed`` says, else by its name; ``where`` is that in messages."""
-    if path.suffix == ".gz" if packed is None else packed:
-        return cast(BinaryIO, _Unpacked(path, where))
-    return path.open("rb")
+def starts_with(path: Path, start: bytes) -> bool:
+    """Test whether a file begins with some bytes."""
+    with path.open("rb") as stream:
+        return stream.read(len(start)) == start
+
+
+def stream_of_lines(path: Path, where: str) -> BinaryIO:
+    """Open a text file, unpacked where it begins as a gzipped one; ``where`` is its name in messages."""
+    return cast(BinaryIO, _Unpacked(path, where)) if starts_with(path, GZIP) else path.open("rb")
 
 
 class _Unpacked(gzip.GzipFile):
