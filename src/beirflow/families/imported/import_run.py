@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 @step(Run, stage="")  # what a run took that was made elsewhere is not known
 def import_run(queries: Queries, documents: Documents, source_path: str, run: NewRun, drop_self_matches: bool) -> Made:
-    """Import a run, as Parquet or in TREC form, plain or gzipped; its record has the digest of the source, and what was left out.
+    """Import a run, as Parquet, JSON or in TREC form; its record has the digest of the source, and what was left out.
 
     If the source is ``queries.parquet``, the run is of the candidates that these have. A self match, a document that the query
     excludes, and one that is no candidate of a query with some are dropped before the cut. Raises DataError, which names file
