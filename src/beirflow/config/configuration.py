@@ -211,8 +211,8 @@ class Configuration:
     figure_font: Text = "DejaVu Sans"
     """Font family of the figures, installed on the machine that draws them."""
     extra_judgements: dict[str, Text] = field(default_factory=dict)
-    """By dataset or forum, a file of additional judgements, TREC qrels, BEIR's TSV or a filled pool, for the paper's table of holes
-    and for explain."""
+    """By dataset or forum, a file of additional judgements, TREC qrels, BEIR's TSV or a filled pool, for the paper's table of
+    holes and for explain."""
     references: list[ReferenceFolder] = field(default_factory=list)
     """Folders of published results of others in MTEB's layout, <model>/<revision>/<task>.json, or one of these models or
     revisions."""

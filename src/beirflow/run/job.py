@@ -153,7 +153,7 @@ def _errors_in_words(log_path: str | Path) -> Iterator[None]:
 
 
 def logged_error(log: str) -> tuple[str, bool]:
-    """Return the error that a job wrote beside its log, empty if there is none, and whether it is a verdict on results.
+    """Return the error that a job wrote next to its log, empty if there is none, and whether it is a verdict on results.
 
     Where there is none, the disk may have refused it, which it then refuses here too.
     """
