@@ -19,7 +19,7 @@ class FirstRun(Run):
 def fields_of(
     run: NewRun, first: Sequence[FirstRun], *, made: Mapping[str, Any], seconds: Mapping[str, float], jobs: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Return the fields of the record of a run that is made from others; ``made``, ``seconds`` and ``jobs`` are those of what it adds.
+    """Return the fields of the record of a run that is made from others; ``made``, ``seconds`` and ``jobs`` are of what it adds.
 
     Its times and sizes are those of the first stages and its own: what it takes to have such a run. A system counts once, also
     where several of the first stages were made from it.
