@@ -360,7 +360,6 @@ KINDS: dict[str, Build] = {
     "T5Gemma encoder": encoder_half("t5gemma", "T5GemmaEncoderModel", encoder=GEMMA, decoder=GEMMA, is_encoder_decoder=False),
     "StaticEmbedding": static,
     "model2vec": model2vec,
-    "WordEmbeddings": of_words(),
     "two towers (Router)": two_towers,
     "two towers of transformers (Router)": two_transformers,
     "two heads (Router)": two_heads,
@@ -374,6 +373,7 @@ KINDS: dict[str, Build] = {
 
 LIBRARY_ALONE: dict[str, Build] = {
     "BoW": bag_of_words,
+    "WordEmbeddings": of_words(),
     "CNN": of_words(lambda: models.CNN(DIM, 8), dim=24),
     "LSTM": of_words(lambda: models.LSTM(DIM, 8), dim=16),
     "WordWeights": of_words(lambda: models.WordWeights(["PADDING_TOKEN", *WORDS], {"w1": 2.0, "w5": 0.5}, 0.25)),

@@ -19,7 +19,7 @@ INSTRUCTORS = ("hkunlp/instructor-base", "hkunlp/instructor-large", "hkunlp/inst
 class Step:
     """One module of a model."""
 
-    kind: str  # ``transformer``, ``static``, ``words``, ``pooling``, ``dense``, ``layer_norm`` or ``normalize``
+    kind: str  # ``transformer``, ``static``, ``pooling``, ``dense``, ``layer_norm`` or ``normalize``
     folder: str = ""  # where its files are, below the folder of the model; empty for that folder itself
     settings: Mapping[str, Any] = field(default_factory=dict)  # what its own configuration says, as far as it changes vectors
 

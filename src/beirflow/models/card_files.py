@@ -123,7 +123,7 @@ def step_of(folder: Path, module: Module, kind: Kind) -> tuple[Step, ...]:
 def _check_order(folder: Path, steps: tuple[Step, ...]) -> None:
     """Check the order: a backbone, its pooling where it gives tokens, and modules that change the vector."""
     kinds = [step.kind for step in steps]
-    backbones = [kind for kind in kinds if kind in ("transformer", "static", "words")]
+    backbones = [kind for kind in kinds if kind in ("transformer", "static")]
     gives_tokens = steps and steps[0].settings.get("output") == "tokens" and kinds[0] != "static"
     pooled = kinds.count("pooling") == (1 if gives_tokens else 0)
     if len(backbones) != 1 or kinds[0] not in backbones or not pooled or (kinds.count("pooling") and kinds[1] != "pooling"):

@@ -4,13 +4,14 @@ Unknown settings are refused by name. The classes of sentence-transformers moved
 type identifies a module.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from beirflow.core.errors import ModelError
 from beirflow.data.document_text import Kind
 from beirflow.models.card import POOLING_MODES, Step
+from beirflow.models.computing.native_class import NAMES
 from beirflow.models.computing.refused_code import refuse_code
 from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, architecture_in, read_number, read_object, read_optional
 
@@ -146,8 +147,8 @@ def transformer_step(folder: Path, place: str, kind: Kind, family: str = "dense"
     lower_case = bool(wanted.get("do_lower_case"))
     if lower_case and family not in ("dense", LATE):
         raise ModelError(f"{here}: the configuration of its Transformer has do_lower_case; its tokenizer must do that instead")
-    output = _output(here, wanted, family)
-    return Step("transformer", place, {"max_length": length, "lower_case": lower_case, "output": output})
+    settings = {"max_length": length, "lower_case": lower_case, "output": _output(here, wanted, family)}
+    return Step("transformer", place, settings | _messages(here, wanted, family))
 
 
 def known_settings(here: Path, family: str) -> dict[str, Any]:
@@ -177,16 +178,11 @@ def _output(here: Path, wanted: Mapping[str, Any], family: str) -> str:
     if not path.is_file():
         raise ModelError(f"{here} has no {MODEL_CONFIG}, so it is not a model folder")
     config = read_object(path)
-    refuse_what_is_not_hashed(here)
+    refuse_what_is_not_hashed(here, NAMES if family in ("dense", LATE) else ())
     refuse_type(here)
     architecture = architecture_in(config)
     usual = {"method": "forward", "method_output_name": OUTPUTS.get(family, "last_hidden_state")}
     text = (wanted.get("modality_config") or {}).get("text", usual)
-    if "message" in (wanted.get("modality_config") or {}):
-        raise ModelError(
-            f"{here}: its Transformer wraps texts in chat messages (modality_config), which beirflow does not. If the"
-            " model was trained on plain texts, remove 'message' there; or name a class of your own in 'encoder'"
-        )
     if text != usual and text.get("method") != "get_text_features":
         raise ModelError(f"{here}: its Transformer takes texts by {text}, which beirflow does not know")
     if not wanted and not (here / MODULES).is_file() and family_of_class(architecture) not in (None, family):
@@ -197,6 +193,20 @@ def _output(here: Path, wanted: Mapping[str, Any], family: str) -> str:
     return "vector" if architecture in GIVE_VECTORS or text.get("method") == "get_text_features" else "tokens"
 
 
+def _messages(here: Path, wanted: Mapping[str, Any], family: str) -> dict[str, str]:
+    """Return the form of the messages that texts become in a chat template; empty for plain texts."""
+    message = (wanted.get("modality_config") or {}).get("message")
+    if message is None:
+        return {}
+    usual = [{"method": "forward", "method_output_name": "last_hidden_state", "format": form} for form in ("flat", "structured")]
+    if family != "dense" or message not in usual:
+        raise ModelError(
+            f"{here}: its Transformer wraps texts in chat messages (modality_config), which beirflow does not in this form, or"
+            f" for family {family}. If the model was trained on plain texts, remove 'message' there; or {RUN_THE_LIBRARY}"
+        )
+    return {"messages": message["format"]}
+
+
 def refuse_type(here: Path) -> None:
     """Refuse a folder with a type of model that would be computed wrongly."""
     kind = read_object(here / MODEL_CONFIG).get("model_type")
@@ -204,16 +214,17 @@ def refuse_type(here: Path) -> None:
         raise ModelError(f"{here / MODEL_CONFIG}: a model of type {kind} {REFUSED_TYPES[kind]}")
 
 
-def refuse_what_is_not_hashed(here: Path) -> None:
+def refuse_what_is_not_hashed(here: Path, native: Collection[str] = ()) -> None:
     """Refuse a model folder with which something else would run than its digests cover.
 
-    That is code of its own or of a kernel, an adapter, files elsewhere, other weights, or quantised ones.
+    That is code of its own or of a kernel, an adapter, files elsewhere, other weights, or quantised ones. ``native`` is as for
+    :func:`~beirflow.models.computing.refused_code.refuse_code`.
     """
     config = read_object(here / MODEL_CONFIG)
     tokenizer = here / TOKENIZER_CONFIG
     tokenizer_config = read_optional(tokenizer)
     for name, held in ((MODEL_CONFIG, config), (tokenizer.name, tokenizer_config)):
-        refuse_code(here / name)
+        refuse_code(here / name, native)
         files = [
             key for key, value in held.items() if isinstance(value, str) and key.endswith("_file") and key != "tokenizer_file"
         ]
@@ -275,7 +286,6 @@ READERS: dict[str, Callable[[str, Mapping[str, Any]], Step]] = {
     "LayerNorm": lambda place, _: Step("layer_norm", place),
     "Normalize": _normalize,
     "StaticEmbedding": lambda place, _: Step("static", place, {"output": "tokens"}),
-    "WordEmbeddings": lambda place, _: Step("words", place, {"output": "tokens"}),
 }
 """Readers of the configuration of a module, by its class of sentence-transformers; backbones and routes have others."""
 

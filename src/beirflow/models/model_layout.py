@@ -20,12 +20,9 @@ from beirflow.models.onnx_file import read_onnx
 from beirflow.models.settings import ONNX, ModelSettings
 from beirflow.models.tokenizer_growth import check_growth
 
-WHITESPACE = "whitespacetokenizer_config.json"
-TOKENIZER_FILES = (
-    *("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model"),
-    WHITESPACE,
-)
+TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model")
 WITHOUT_VOCABULARY = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
+WITHOUT_TOKENIZER = ("BoW", "WordEmbeddings")  # modules of sentence-transformers with another tokenizer than those
 PATTERNS = ("*.json", "*.jinja", COLBERT, "*.txt", "*.model", "*.codes", "*.bpe", "*.vocab", "*.spm", "*.tiktoken")
 """Files that describe a model, and all that tokenizers read."""
 
@@ -112,8 +109,8 @@ def incomplete(folder: Path, system: ModelSettings) -> str | None:
         folders = module_folders(folder)
         described_in(folders)
         if not any(_has_tokenizer(here) for here in folders):
-            if any(module.type.endswith(".BoW") for module in listed_modules(folder)):
-                return f"{folder} has a bag of words (BoW), which beirflow does not read; {RUN_THE_LIBRARY}"
+            if names := [module.name for module in listed_modules(folder) if module.name in WITHOUT_TOKENIZER]:
+                return f"{folder} has a {names[0]} module, which beirflow does not read; {RUN_THE_LIBRARY}"
             expected = f"one of {', '.join(TOKENIZER_FILES)} was expected, as tokenizer.save_pretrained writes"
             return f"{folder} has no tokenizer; {expected}"
         for each in folders:

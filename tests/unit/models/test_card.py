@@ -228,9 +228,6 @@ NOT_UNDERSTOOD: dict[str, Callable[[Path], object]] = {
     "pooling is attention; known are cls, max": config("1_Pooling/config.json", pooling_mode="attention"),
     "the configuration of its Transformer has tokenizer_name_or_path": config(BACKBONE, tokenizer_name_or_path="other"),
     "its Transformer has model_args.subfolder, which beirflow does not know": config(BACKBONE, model_args={"subfolder": "x"}),
-    "its Transformer wraps texts in chat messages (modality_config), which beirflow does not": config(
-        BACKBONE, modality_config={"text": {}, "message": {"method": "forward"}}
-    ),
     "its Transformer has processor_kwargs.truncation_side, which beirflow does not know": config(
         BACKBONE, processor_kwargs={"truncation_side": "left"}
     ),
@@ -275,11 +272,12 @@ def test_weights_that_the_model_does_not_use_are_refused_inside_it_and_left_out_
     change_weights(own_bert, having("embeddingHead.weight", torch.ones(32, 32)))
     refused(plain, r"weights that .* of no head known to give no vectors: embeddingHead\.weight; if they")
     change_weights(own_bert, without("embeddingHead"))
-    for name in ("attention_pooler.proj.weight", "head.weight", "my_decoder.weight"):
+    strange = ("attention_pooler.proj.weight", "head.weight", "my_decoder.weight", "bert.pooler.more.weight", "cls.more.weight")
+    for name in (*strange, "decoder.block.0.weight", "classifier.latent.weight", "logit_scale.more"):
         change_weights(own_bert, having(name, torch.ones(32, 32)))
         refused(plain, rf"of no head known to give no vectors: {name}; if they")
         change_weights(own_bert, without(name))
-    for name in ("bert.pooler.more.weight", "head.dense.weight", "cls.predictions.decoder.weight", "rotary_emb.inv_freq"):
+    for name in ("bert.pooler.dense.weight", "head.dense.weight", "cls.predictions.decoder.weight", "rotary_emb.inv_freq"):
         change_weights(own_bert, having(name, torch.ones(32, 32)))
     np.testing.assert_array_equal(encoded(plain), encoded(settings(tiny_bert, **PLAIN)))
     layer = {name: value for name, value in load_file(own_bert / "model.safetensors").items() if "layer.1." in name}
@@ -489,14 +487,6 @@ def test_token_types_of_a_tokenizer_are_not_left_out_without_a_word(folder: Path
     names = ["input_ids", "token_type_ids", "attention_mask"]
     change_json(folder / "tokenizer_config.json", model_input_names=names)
     refused(settings(folder), r"system mine: the tokenizer in .* gives token types other than 0")
-
-
-def test_a_rotation_that_transformers_ignores_is_refused(tmp_path: Path) -> None:
-    folder = of_bert("mean", model_type="nomic_bert")(tmp_path)
-    change_json(folder / "config.json", rotary_emb_base=1000)
-    assert encoded(settings(folder)).shape == (len(TEXTS), 32)
-    change_json(folder / "config.json", rotary_emb_base=10_000)
-    refused(settings(folder), r"rotary_emb_base 10000, which transformers ignores for .* nomic_bert: .* by 1000")
 
 
 def test_files_of_a_router_in_a_router_are_files_of_the_model(tmp_path: Path) -> None:

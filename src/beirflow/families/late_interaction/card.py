@@ -161,6 +161,8 @@ def _of_modules(folder: Path) -> TokenCard:
     library = read_optional(folder / LIBRARY_CONFIG)
     names = {module.type.rpartition(".")[2]: module.place for module in listed_modules(folder)}
     pylate = library.get("model_type") == "ColBERT" or any(key in library for key in OF_PYLATE)
+    if not (pylate or MASK in names) and (folder / COLBERT).is_file():
+        return _of_colbert(folder)  # modules of the dense model that it was trained from, as in mxbai-colbert-large-v1
     _check_family(folder, library, names, pylate)
     mask = names.get(MASK)
     words, skipping = _skipped(folder, mask, library)

@@ -18,7 +18,7 @@ from beirflow.families.late_interaction.vectors import TokenVectors
 from beirflow.models.card import check_open
 from beirflow.models.computing.arrival import Arrival, NotFiniteError, send
 from beirflow.models.computing.batching import Tokens, pad
-from beirflow.models.computing.folder_tokenizer import assumed_tokens, readable
+from beirflow.models.computing.folder_tokenizer import readable
 from beirflow.models.computing.text_model import TextModel
 from beirflow.models.encoders.backbone import Backbone
 from beirflow.models.encoders.head import load_head
@@ -65,9 +65,9 @@ class TokenEncoder(TextModel):
         first, *others = reading.steps
         inserted = 1 if reading.marker else 0  # texts are cut earlier, so that the marker has room
         of_colbert = any(step.kind == "dense" and not step.folder for step in others)
-        heads = (PROJECTION,) if of_colbert else ()
-        self.backbone = Backbone(folder / first.folder, first, weights, (), self.dtype, inserted=inserted, heads=heads)
-        self.assumed = assumed_tokens(self.name, self.backbone.tokenizer)
+        beside = (PROJECTION,) if of_colbert else ()
+        self.backbone = Backbone(folder / first.folder, first, weights, (), self.dtype, inserted=inserted, beside=beside)
+        self.assumed = self.backbone.assumptions(self.name)
         self._head = load_head(folder, others, weights).to(self.device)
         self.backbone.model.to(self.device).eval()
         hidden = torch.zeros((1, self.backbone.model.config.get_text_config().hidden_size), device=self.device)

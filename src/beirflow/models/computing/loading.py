@@ -15,6 +15,7 @@ from transformers.utils import logging as transformers_logging
 
 from beirflow.core.errors import ModelError
 from beirflow.models.computing.folder_tokenizer import LOCAL as LOCAL
+from beirflow.models.computing.native_class import NAMES
 from beirflow.models.computing.refused_code import refuse_code, refuse_old_transformers
 from beirflow.models.settings import ONNX
 from beirflow.run.devices import compute_exactly
@@ -69,7 +70,7 @@ def loading_from(folder: Path) -> Iterator[None]:
     """
     refuse_old_transformers(transformers.__version__)
     for name in ("config.json", "tokenizer_config.json"):
-        refuse_code(folder / name)
+        refuse_code(folder / name, NAMES)
     transformers_logging.disable_progress_bar()
     transformers_logging.set_verbosity_error()
     compute_exactly()

@@ -1,7 +1,7 @@
 """Configurations with which transformers would run code of a model folder or of a hub, and versions of it that do."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +25,16 @@ def refuse_old_transformers(version: str) -> None:
         )
 
 
-def refuse_code(path: Path) -> None:
+def refuse_code(path: Path, native: Collection[str] = ()) -> None:
     """Refuse a configuration for which transformers would import code or fetch a kernel: at any depth, of models and tokenizers.
 
     A value such as ``org/name`` of ``attn_implementation``, of its private forms, or of any key with the name of a kernel, names
-    code on a hub; ``flash_attention_2`` does so where its package is missing. Raises ModelError.
+    code on a hub; ``flash_attention_2`` does so where its package is missing. ``native`` are types of models whose code is left
+    aside, since transformers has a class. Raises ModelError.
     """
-    for key, value in pairs_in(read_optional(path)):
-        if key == "auto_map" and value:
+    held = read_optional(path)
+    for key, value in pairs_in(held):
+        if key == "auto_map" and value and held.get("model_type") not in native:
             raise ModelError(
                 f"{path} has auto_map: the model needs its own code, which beirflow does not run. If the class that"
                 " transformers has for it computes the same, say so with a copy of the folder without auto_map"

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,14 @@ from tokenizers.normalizers import Lowercase
 from tokenizers.normalizers import Sequence as Normalizers
 
 from beirflow.core.errors import ModelError
+from beirflow.data.document_text import Kind
 from beirflow.models.card import Step
 from beirflow.models.card_modules import LATE, MODEL_CONFIG, family_of_class
-from beirflow.models.computing.folder_tokenizer import tokenizer_of
+from beirflow.models.computing.chat_template import PLAIN, Frame, chat_frames, is_plain
+from beirflow.models.computing.folder_tokenizer import assumed_tokens, tokenizer_of
 from beirflow.models.computing.loading import LOCAL, load_model, loading_from, some
 from beirflow.models.computing.model_limits import UNLIMITED, check_length, known_tokens, readable_tokens, refuse_token_types
+from beirflow.models.computing.native_class import check_settings
 from beirflow.models.computing.padding_check import PROBE_TEXT, Compute, check_padding
 from beirflow.models.computing.token_reader import TokenReader
 from beirflow.models.model_json import read_object
@@ -42,28 +45,34 @@ CLASSES_BY_ARCHITECTURE = ("DPRContextEncoder", "DPRQuestionEncoder", "CLIPTextM
 HEAD_ON_A_MODEL = re.compile(r"(\w+?)(For|WithLMHead)\w+")
 """Names of classes that add a head to the usual model of a type, such as BertForCL to BertModel."""
 
-NOT_NEEDED = {"pooler", "lm_head", "decoder", "position_ids", "inv_freq", "original_inv_freq"}
-"""Parts of a model, whole components of the name of a weight, that a file has and the backbone does not: no vector needs them."""
+POOLER = r"(\w+\.)?pooler(\.dense)?\.(weight|bias)"
 
-
-HEADS_WITHOUT_VECTORS = (
-    *("cls.", "classifier.", "classification_head.", "qa_outputs.", "score.", "head.dense.", "head.norm.", "predictions."),
-    *("vocab_transform.", "vocab_layer_norm.", "vocab_projector.", "lm_predictions.", "mask_predictions.", "mlm_head."),
-    *("discriminator_predictions.", "generator_predictions.", "generator_lm_head.", "vision_model.", "visual_projection."),
-    *("sop_classifier.", "logit_scale", "final_logits_bias", "pred_layer.", "embed_out."),
+HEADS = re.compile(
+    rf"{POOLER}|((\w+\.)?(lm_head|decoder)|score|qa_outputs|classif(ier|ication_head)|cls\.(predictions|seq_relationship)|predictions"
+    r"|vocab_(transform|layer_norm|projector)|(lm|mask|generator|discriminator)_predictions|generator_lm_head|mlm_head|pred_layer"
+    r"|embed_out|sop_classifier|head(?=\.(dense|norm)\.))"
+    r"(\.(dense|norm|out_proj|proj|transform|LayerNorm|layer_norm|decoder|classifier|lm_head|dense_prediction))*"
+    r"(\.(weight|bias|gamma|beta))?"
+    r"|(vision_model\.|visual_projection\.).+|logit_scale|final_logits_bias|(.+\.)?(position_ids|(original_)?inv_freq)"
 )
-"""Prefixes of the weights of heads that transformers loads beside a model."""
+"""Names of weights that no vector needs: of heads, of a tower for images, and tables that a model computes."""
+
+OF_WHOLE = re.compile(rf"{HEADS.pattern}|(model\.)?decoder\..+")
+"""These, and names of the weights of a decoder, beside an encoder that is used alone."""
 
 
 class Backbone:
     """A model of transformers and its tokenizer, with the settings of a step of the card.
 
     Of the modes of pooling, only ``pooler`` needs the model's own pooler; ``inserted`` tokens are added to every text after
-    tokenisation, and room is left for them; weights that begin with one of ``heads`` may be left over. ``model`` is not yet on
-    its device; ``max_length`` is the number of tokens after which a text is cut, special ones included, None for no limit;
+    tokenisation, and room is left for them; the weights ``beside`` the model are loaded elsewhere. ``model`` is not yet on its
+    device; ``max_length`` is the number of tokens after which a text is cut, special ones included, None for no limit;
     ``vocabulary`` the number of tokens that the model knows, ``padding`` the id to fill batches with. Raises ModelError if the
     model cannot be loaded whole, or reads fewer tokens than are wanted.
     """
+
+    _native = False  # whether the class of transformers computes a model whose files name code of their own
+    _template: str | None = None  # effect of a chat template on texts
 
     def __init__(
         self,
@@ -74,10 +83,10 @@ class Backbone:
         dtype: torch.dtype,
         *,
         inserted: int = 0,
-        heads: tuple[str, ...] = HEADS_WITHOUT_VECTORS,
+        beside: Collection[str] = (),
     ) -> None:
         self._folder, self._path, self._dtype, self._inserted = folder, folder / weights, dtype, inserted
-        self._pooling, self._step, self._heads = pooling, step, heads
+        self._pooling, self._step, self._beside = pooling, step, beside
         with loading_from(folder):
             config, kind = self._architecture()
             self.tokenizer = tokenizer_of(folder)
@@ -109,7 +118,7 @@ class Backbone:
             raise ModelError(
                 f"the model in {self._folder} is an encoder-decoder of type {config.model_type}, whose encoder is not known"
             )
-        self._check_rotation(config)
+        check_settings(self._folder / MODEL_CONFIG, config)
         if hasattr(config, "use_cache"):
             config.use_cache = False  # nothing is generated, and the keys of all layers would stay in memory
         config.return_dict = True
@@ -127,16 +136,6 @@ class Backbone:
                 " architectures, in a copy of the folder; else name a class of your own in 'encoder'"
             )
 
-    def _check_rotation(self, config: Any) -> None:
-        """Refuse a rotation of positions written as by code outside of transformers, whose own classes ignore it."""
-        said = read_object(self._folder / MODEL_CONFIG).get("rotary_emb_base")
-        used = (getattr(config, "rope_parameters", None) or {}).get("rope_theta")
-        if said is not None and used is not None and float(said) != float(used):
-            raise ModelError(
-                f"{self._folder / MODEL_CONFIG} has rotary_emb_base {said}, which transformers ignores for a model of type"
-                f" {config.model_type}: it would rotate by {used}. Write rope_parameters with rope_theta instead"
-            )
-
     def _load(self, config: Any, kind: Any) -> Any:
         """Load the model; refuse weights that leave a part of it at random, and a model that leaves a part of them out."""
         import transformers
@@ -148,9 +147,11 @@ class Backbone:
             raise ModelError(f"{self._path} has no weights for {some(needed)}; these would be random")
         if mismatched := sorted(str(name) for name in report.get("mismatched_keys", ())):
             raise ModelError(f"{self._path} has weights of other shapes than config.json says: {some(mismatched)}")
-        unused = sorted(name for name in report["unexpected_keys"] if not NOT_NEEDED & {*name.split(".")})
+        unused = sorted(report["unexpected_keys"])
+        self._native = bool(read_object(self._folder / MODEL_CONFIG).get("auto_map"))
+        known = re.compile(POOLER) if self._native else OF_WHOLE if config.model_type in ENCODER_CLASSES else HEADS
         # A projection, a norm or attention behind the model may be applied by its own code, which transformers does not know.
-        if strange := [name for name in unused if not name.startswith(self._heads)]:
+        if strange := [name for name in unused if name not in self._beside and not known.fullmatch(name)]:
             problem = "weights that the model of config.json does not use, and that are of no head known to give no vectors"
             todo = "if they change vectors, name a class of your own in 'encoder', else save the model without them"
             raise ModelError(f"{self._path} has {problem}: {some(strange)}; {todo}")
@@ -201,9 +202,35 @@ class Backbone:
         self.max_length = min(max_length, self.max_length or max_length)
         self._cut()
 
-    def token_ids(self, texts: list[str]) -> Iterator[list[int]]:
-        """Yield the token ids of each text, special tokens included."""
-        return self._reader.ids(texts)
+    def token_ids(self, texts: list[str], frame: Frame = PLAIN) -> Iterator[list[int]]:
+        """Yield the token ids of each text in a frame, special tokens included."""
+        for ids in self._reader.ids([frame.before + text + frame.after for text in texts], special=frame.special_tokens):
+            if frame.end and self.max_length is not None and len(ids) >= self.max_length:
+                end = frame.end[-len(ids) :]
+                ids[len(ids) - len(end) :] = end
+            yield ids
+
+    def frames(self, prompts: Mapping[Kind, str]) -> dict[Kind, Frame]:
+        """Return the text around texts, by their kind: the prompts, or the chat template of the folder with them."""
+        form = self._step.settings.get("messages")
+        if form is None:
+            return {kind: Frame(prompt) for kind, prompt in prompts.items()}
+        self._reader.cut(None)
+        frames = chat_frames(self._folder, self.tokenizer, self._reader, form == "structured", prompts)
+        plain = all(is_plain(self._reader, frames[kind], prompts[kind]) for kind in prompts)
+        self._template = "leaves their tokens as they are" if plain else "changes their tokens"
+        self._cut()
+        return frames
+
+    def assumptions(self, name: str) -> list[str]:
+        """Return sentences on what the files of the model of a system leave open, for records."""
+        sentences = assumed_tokens(name, self.tokenizer)
+        if self._native:
+            native = f"{type(self.model).__name__} of transformers, in place of the code that its files name (auto_map)"
+            sentences.append(f"{name}: its model is computed by {native}")
+        if self._template:
+            sentences.append(f"{name}: its chat template is written around texts, which {self._template}")
+        return sentences
 
     def prompt_length(self, prompt: str) -> int:
         """Count the tokens of a prompt, without a special token at its end, as sentence-transformers does."""

@@ -18,7 +18,6 @@ from beirflow.models.card_files import read_card
 from beirflow.models.computing.arrival import Arrival, NotFiniteError, send
 from beirflow.models.computing.batching import Tokens, pad
 from beirflow.models.computing.failing import in_words
-from beirflow.models.computing.folder_tokenizer import assumed_tokens
 from beirflow.models.computing.model_limits import UNLIMITED
 from beirflow.models.computing.packed_attention import can_pack, pack, positions
 from beirflow.models.computing.pooling import pool, pool_packed
@@ -26,7 +25,7 @@ from beirflow.models.computing.text_model import Recorded, TextModel
 from beirflow.models.encoders.backbone import Backbone
 from beirflow.models.encoders.head import load_head
 from beirflow.models.encoders.onnx_backbone import OnnxBackbone
-from beirflow.models.encoders.word_vectors import WordVectors
+from beirflow.models.encoders.static_embedding import StaticEmbedding
 from beirflow.models.settings import ONNX, EncoderSettings
 from beirflow.run.devices import compute_exactly
 
@@ -56,7 +55,7 @@ class Encoder(Recorded, Protocol):
 
 
 class TransformersEncoder(TextModel):
-    """An encoder computed by torch: a model of transformers or a table of word vectors, pooling, and further modules.
+    """An encoder computed by torch: a model of transformers or a table of token vectors, pooling, and further modules.
 
     Texts are packed end to end on CUDA in half precision, where that gives the vectors of padded ones, and padded to the longest
     of their batch elsewhere. A text without tokens has zeros in place of its pooled tokens: an empty text, where the tokenizer
@@ -87,24 +86,26 @@ class TransformersEncoder(TextModel):
         first, *others = steps
         pooling = next((step.settings for step in others if step.kind == "pooling"), {})
         self._modes: list[str] = pooling.get("modes", ["pooler" if first.settings["output"] == "vector" else "mean"])
-        self._include_prompt: bool = pooling.get("include_prompt", True)
+        # sentence-transformers pools the prompts of chat templates, whatever the model says.
+        self._include_prompt: bool = pooling.get("include_prompt", True) or "messages" in first.settings
         here = folder / first.folder
-        self.backbone: Backbone | WordVectors
+        self.backbone: Backbone | StaticEmbedding
         if first.kind == "transformer" and weights.endswith(ONNX):
-            told = {"include_prompt": self._include_prompt, "device": self.device}
-            self.backbone = OnnxBackbone(here, steps, weights, self._modes, **told)
+            pooled = self._include_prompt
+            self.backbone = OnnxBackbone(here, steps, weights, self._modes, include_prompt=pooled, device=self.device)
             self._modes, self.dtype = self.backbone.modes, torch.float32  # modules after the graph are computed in float32
         elif first.kind == "transformer":
             self.backbone = Backbone(here, first, weights, self._modes, self.dtype)
         else:
             self.dtype = torch.float32 if auto else self.dtype  # a mean of vectors, which nothing makes faster
-            self.backbone = WordVectors(here, first, weights, self.dtype)
+            self.backbone = StaticEmbedding(here, first, weights, self.dtype)
         self.model: Any = self.backbone.model.to(self.device).eval()
         self._head = load_head(folder, others, weights).to(self.device)
         self.packed = False  # the checks below compare padded texts
         self._fallback: dict[str, str] = {}
+        self._frames = self.backbone.frames(self.card.prompts)
         if isinstance(self.backbone, Backbone):  # a table looks every word up by itself
-            self.assumed = assumed_tokens(self.name, self.backbone.tokenizer)
+            self.assumed = self.backbone.assumptions(self.name)
             self.backbone.check_padding(lambda texts: self._vectors(texts, 0, np.arange(len(texts.lengths))))
         if can_pack(self.model, self.device, self.dtype):
             self.packed = self.budget.packed = self._pack()
@@ -167,7 +168,9 @@ class TransformersEncoder(TextModel):
 
     def described(self) -> dict[str, Any]:
         """Describe the way from a text to its vector, for the record."""
-        return self.card.of_kind(self._kind) | {"max_length": self.max_length}
+        chat = "messages" in self.card.steps[self._kind][0].settings
+        template = {"chat_template": self._frames[self._kind]._asdict()} if chat else {}
+        return self.card.of_kind(self._kind) | {"max_length": self.max_length} | template
 
     def left_out(self, kind: Kind) -> int:
         """Return the tokens at the beginning of each text that are not pooled: those of a prompt that the model excludes."""
@@ -213,8 +216,7 @@ class TransformersEncoder(TextModel):
         return self.read_and_compute("encode", len(texts), kind, partial(self._tokenize, texts, kind), begin)
 
     def _tokenize(self, texts: Sequence[str], kind: Kind, start: int) -> Tokens:
-        prompt = self.card.prompts[kind]
-        ids = self.backbone.token_ids([prompt + text for text in texts[start : start + self.window]])
+        ids = self.backbone.token_ids(list(texts[start : start + self.window]), self._frames[kind])
         return Tokens.of(start, ids).check(self.backbone.vocabulary, self.budget.owner)
 
     @torch.inference_mode()

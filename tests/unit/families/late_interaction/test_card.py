@@ -52,6 +52,16 @@ def test_a_colbert_says_its_lengths_and_markers_or_has_to_be_told(colbert: Path)
     assert "has no doc_maxlen" in card.open["document_length"]
 
 
+def test_modules_of_a_dense_model_beside_a_colbert_are_left_aside(colbert: Path) -> None:
+    """As in mxbai-colbert-large-v1."""
+    expected = read_token_card(colbert)
+    (colbert / "modules.json").write_text(json.dumps([{"path": "", "type": "sentence_transformers.models.Transformer"}]))
+    assert read_token_card(colbert) == expected
+    (colbert / "artifact.metadata").unlink()
+    with pytest.raises(ModelError, match=r"modules\.json has Transformer, which give one vector per text"):
+        read_token_card(colbert)
+
+
 def test_pylate_says_its_lengths_and_markers(pylate: Path) -> None:
     card = read_token_card(pylate)
     assert (card.readings["queries"].max_length, card.readings["documents"].max_length, card.readings["documents"].marker) == (

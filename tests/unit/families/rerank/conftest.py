@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from beirflow.families.rerank.scorers import prompts, render_template
+from beirflow.families.rerank.scorers import prompts
+from beirflow.models.computing import chat_template, render_template
 from forks import run_in_fork
 from tiny_cross_encoder import save_cross_encoder
 
@@ -33,5 +34,5 @@ def rendered_in_fork(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run the program that renders chat templates with all its limits, and without the second that it takes to start."""
     import transformers.utils.chat_template_utils  # noqa: F401
 
-    monkeypatch.setattr(prompts.subprocess, "run", lambda *_, **how: run_in_fork(render_template.main, how["input"]))
+    monkeypatch.setattr(chat_template.subprocess, "run", lambda *_, **how: run_in_fork(render_template.main, how["input"]))
     monkeypatch.setattr(render_template, "SECONDS", 1)

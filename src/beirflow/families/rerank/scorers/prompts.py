@@ -1,25 +1,19 @@
 """The prompts of language models: word for word as in their training, or read from a chat template of the model's folder."""
 
-import json
-import subprocess
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from beirflow.core.errors import ModelError
 from beirflow.families.rerank.kinds import Saved
-from beirflow.families.rerank.scorers import render_template
-from beirflow.families.rerank.scorers.render_template import SECONDS
 from beirflow.models.card_modules import MODEL_CONFIG
+from beirflow.models.computing.chat_template import conversation, render
 from beirflow.models.computing.model_limits import UNLIMITED
 from beirflow.models.model_json import read_optional
 
 INSTRUCTION = "Given a web search query, retrieve relevant passages that answer the query"
 """Purpose of queries without a stated one: the words of Qwen3-Reranker's model card."""
-
-WAIT = 60  # seconds until a process is ended that renders a template, its start included
 
 MARKS = ("\ue000query\ue001", "\ue000document\ue001")
 """Placeholders of the texts, in characters that Unicode leaves to private use."""
@@ -40,7 +34,6 @@ OF_PARTS = ("content[0]", ".type", "'type'", '"type"', "item.type", "message.con
 """Parts of a template by which sentence-transformers knows that the content of a message is a list, for other types."""
 
 Pair = tuple[str, str]  # query and document
-Message = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -120,9 +113,9 @@ def read_template(folder: Path, template: str, structured: bool, system: str, va
     Raises:
         ModelError: It changes texts, depends on the day, takes too long or too much memory, or fails.
     """
-    if "strftime_now" in template:
-        raise ModelError(f"the chat template in {folder} writes the time, so no score would be the same again; take it out")
-    conversations = [_messages(pair, structured, system) for pair in (MARKS, *PROBES)]
+    first = {"system": system} if system else {}
+    pairs = ({**first, "query": query, "document": document} for query, document in (MARKS, *PROBES))
+    conversations = [conversation(pair, structured) for pair in pairs]
     marked, *rendered = render(folder, template, conversations, variables)
     opening, has_query, rest = marked.partition(MARKS[0])
     middle, has_document, closing = rest.partition(MARKS[1])
@@ -134,29 +127,3 @@ def read_template(folder: Path, template: str, structured: bool, system: str, va
         f"the chat template in {folder} does more with a query and a document than to write both once, in this order and as they"
         " are, which is all that beirflow knows; use another model, or a template that does"
     )
-
-
-def _messages(pair: Pair, structured: bool, system: str) -> list[Message]:
-    """Return the conversation that sentence-transformers makes of a pair."""
-    texts = {**({"system": system} if system else {}), **dict(zip(("query", "document"), pair, strict=True))}
-    return [{"role": role, "content": [{"type": "text", "text": text}] if structured else text} for role, text in texts.items()]
-
-
-def render(folder: Path, template: str, conversations: Sequence[Sequence[Message]], variables: Mapping[str, Any]) -> list[str]:
-    """Render a chat template as transformers does, a text for each conversation, in a process with limits of time and memory.
-
-    Raises ModelError if it takes too long or too much memory, or fails.
-    """
-    request = {"template": template, "conversations": conversations, "variables": variables}
-    program = [sys.executable, "-P", str(Path(render_template.__file__))]
-    try:
-        done = subprocess.run(  # noqa: S603 (our own program)
-            program, input=json.dumps(request), capture_output=True, timeout=WAIT, encoding="utf-8", check=False
-        )
-    except subprocess.TimeoutExpired as error:
-        raise ModelError(f"the chat template in {folder} takes longer than {WAIT} seconds") from error
-    if done.returncode < 0:
-        raise ModelError(f"the chat template in {folder} takes longer than {SECONDS} seconds, or more memory than it may")
-    if done.returncode:
-        raise ModelError(f"the chat template in {folder} fails: {done.stderr.strip().rpartition(chr(10))[2]}")
-    return json.loads(done.stdout)
