@@ -351,13 +351,6 @@ KINDS: dict[str, Build] = {
     "lower case": of_bert("mean", transformer={"do_lower_case": True}),
     "Matryoshka": of_bert("mean", Normalize, truncate_dim=8),
     "T5 encoder (GTR)": t5,
-    "M2M100 encoder (SONAR)": encoder_half("m2m_100", "M2M100Encoder", **BART),
-    "Pegasus encoder": encoder_half("pegasus", "PegasusEncoder", **BART),
-    "Marian encoder": encoder_half("marian", "MarianEncoder", **BART),
-    "Switch Transformers encoder": encoder_half(
-        "switch_transformers", "SwitchTransformersEncoderModel", num_experts=2, pad_token_id=0, **T5_SIZES
-    ),
-    "T5Gemma encoder": encoder_half("t5gemma", "T5GemmaEncoderModel", encoder=GEMMA, decoder=GEMMA, is_encoder_decoder=False),
     "StaticEmbedding": static,
     "model2vec": model2vec,
     "two towers (Router)": two_towers,
@@ -366,13 +359,20 @@ KINDS: dict[str, Build] = {
     "ByT5": byt5,
     "tokenizer in Python (Japanese)": japanese,
     "layout of version 2": old_layout,
-    "CLIP in the layout of version 2": clip,
     "sharded": sharded,
 }
 """By name, a function that builds a model below a folder and returns the folder of the model."""
 
 LIBRARY_ALONE: dict[str, Build] = {
     "BoW": bag_of_words,
+    "M2M100 encoder (SONAR)": encoder_half("m2m_100", "M2M100Encoder", **BART),
+    "Pegasus encoder": encoder_half("pegasus", "PegasusEncoder", **BART),
+    "Marian encoder": encoder_half("marian", "MarianEncoder", **BART),
+    "Switch Transformers encoder": encoder_half(
+        "switch_transformers", "SwitchTransformersEncoderModel", num_experts=2, pad_token_id=0, **T5_SIZES
+    ),
+    "T5Gemma encoder": encoder_half("t5gemma", "T5GemmaEncoderModel", encoder=GEMMA, decoder=GEMMA, is_encoder_decoder=False),
+    "CLIP in the layout of version 2": clip,
     "WordEmbeddings": of_words(),
     "CNN": of_words(lambda: models.CNN(DIM, 8), dim=24),
     "LSTM": of_words(lambda: models.LSTM(DIM, 8), dim=16),

@@ -105,7 +105,7 @@ def read_prompts(library: Mapping[str, Any]) -> tuple[dict[Kind, str], dict[str,
 def step_of(folder: Path, module: Module, kind: Kind) -> tuple[Step, ...]:
     """Return the step of a module for one kind of text; empty if it changes nothing."""
     name = module.name
-    if name in ("Transformer", "CLIPModel"):
+    if name == "Transformer":
         return (transformer_step(folder, module.place, kind),)
     if name == "Dropout":
         return ()  # does nothing when a model is used
@@ -115,7 +115,7 @@ def step_of(folder: Path, module: Module, kind: Kind) -> tuple[Step, ...]:
         todo = f"Or {RUN_THE_LIBRARY}" if name and not other else "Or name a class of your own in 'encoder'"
         raise ModelError(
             f"{folder / MODULES} asks for {module.type}, which beirflow does not know{other}; known are Transformer,"
-            f" CLIPModel, Router, Asym, Dropout, {', '.join(READERS)} of sentence-transformers. {todo}"
+            f" Router, Asym, Dropout, {', '.join(READERS)} of sentence-transformers. {todo}"
         )
     return (read(module.place, module_config(folder / module.place, name)),)
 

@@ -27,7 +27,7 @@ OTHER_FAMILIES = {
 }
 """Family of systems that takes a model, by the end of the name of its class."""
 
-GIVE_VECTORS = ("DPRContextEncoder", "DPRQuestionEncoder", "CLIPModel", "CLIPTextModelWithProjection")
+GIVE_VECTORS = ("DPRContextEncoder", "DPRQuestionEncoder")
 """Architectures that give one vector a text, and no tokens to be pooled."""
 
 _PADDED = "gives a text different vectors alone and in a batch with longer ones, so no vector is the right one"
@@ -65,6 +65,12 @@ that hides no token, but writes the file with every mask."""
 
 RUN_THE_LIBRARY = "`encoder: sentence-transformers` runs that library itself (docs/own-encoders.md)"
 """Remedy for modules of sentence-transformers that are not read here."""
+
+OTHER_WEIGHTS = {
+    "transformers_weights": ", a file of weights other than the hashed one; remove it",
+    "quantization_config": "; save the model with plain weights",
+}
+"""Keys of ``config.json`` with which other weights than the plain ones would be loaded, and the remedies."""
 
 DENSE = "SentenceTransformer"  # type of the models of dense systems
 LATE = "late-interaction"
@@ -183,14 +189,14 @@ def _output(here: Path, wanted: Mapping[str, Any], family: str) -> str:
     architecture = architecture_in(config)
     usual = {"method": "forward", "method_output_name": OUTPUTS.get(family, "last_hidden_state")}
     text = (wanted.get("modality_config") or {}).get("text", usual)
-    if text != usual and text.get("method") != "get_text_features":
-        raise ModelError(f"{here}: its Transformer takes texts by {text}, which beirflow does not know")
+    if text != usual:
+        raise ModelError(f"{here}: its Transformer takes texts by {text}, which beirflow does not know; {RUN_THE_LIBRARY}")
     if not wanted and not (here / MODULES).is_file() and family_of_class(architecture) not in (None, family):
         raise ModelError(
             f"{path} says {architecture}: its head would not be used by a dense system{other_family(architecture)}. For the"
             " vectors of the bare model, load it with AutoModel and save it again"
         )
-    return "vector" if architecture in GIVE_VECTORS or text.get("method") == "get_text_features" else "tokens"
+    return "vector" if architecture in GIVE_VECTORS else "tokens"
 
 
 def _messages(here: Path, wanted: Mapping[str, Any], family: str) -> dict[str, str]:
@@ -237,12 +243,9 @@ def refuse_what_is_not_hashed(here: Path, native: Collection[str] = ()) -> None:
             )
     if (here / "adapter_config.json").is_file():
         raise ModelError(f"{here} has an adapter (adapter_config.json); merge it into the model (merge_and_unload) and save that")
-    if config.get("transformers_weights"):
-        raise ModelError(
-            f"{here / MODEL_CONFIG} has transformers_weights, a file of weights other than the hashed one; remove it"
-        )
-    if config.get("quantization_config"):
-        raise ModelError(f"{here / MODEL_CONFIG} has quantization_config; save the model with plain weights")
+    for key, todo in OTHER_WEIGHTS.items():
+        if config.get(key):
+            raise ModelError(f"{here / MODEL_CONFIG} has {key}{todo}")
 
 
 def _pooling(place: str, config: Mapping[str, Any]) -> Step:

@@ -16,7 +16,7 @@ from sentence_transformers import SentenceTransformer
 from beirflow.core.errors import DataError, ModelError
 from beirflow.core.records import Job, read_json
 from beirflow.models.encoders.load import load_encoder
-from beirflow.models.model_files import check_model, fetch_model, model_card
+from beirflow.models.model_files import check_model, fetch_model
 from beirflow.models.model_places import model_problem
 from beirflow.models.settings import EncoderSettings
 from pickles import Trap
@@ -50,7 +50,7 @@ def assert_as_the_library(folder: Path, atol: float = 1e-5, **arguments: Any) ->
 def test_what_is_not_read_here_has_the_vectors_of_the_library(kind: str, tmp_path: Path) -> None:
     folder = LIBRARY_ALONE[kind](tmp_path)
     with pytest.raises(ModelError, match=r"`encoder: sentence-transformers` runs that library itself"):
-        model_card(EncoderSettings(name="mine", model=str(folder)))
+        encoded(EncoderSettings(name="mine", model=str(folder)), "queries")
     assert_as_the_library(folder, atol=1e-6, device="cpu")
 
 

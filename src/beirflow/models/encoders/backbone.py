@@ -3,7 +3,6 @@
 import logging
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from tokenizers.normalizers import Sequence as Normalizers
 from beirflow.core.errors import ModelError
 from beirflow.data.document_text import Kind
 from beirflow.models.card import Step
-from beirflow.models.card_modules import LATE, MODEL_CONFIG, family_of_class
+from beirflow.models.card_modules import GIVE_VECTORS, LATE, MODEL_CONFIG, RUN_THE_LIBRARY, family_of_class
 from beirflow.models.computing.chat_template import PLAIN, Frame, chat_frames, is_plain
 from beirflow.models.computing.folder_tokenizer import assumed_tokens, tokenizer_of
 from beirflow.models.computing.loading import LOCAL, load_model, loading_from, some
@@ -26,49 +25,39 @@ from beirflow.models.model_json import read_object
 
 logger = logging.getLogger(__name__)
 
-ENCODER_CLASSES = {
-    "t5": "T5EncoderModel",
-    "mt5": "MT5EncoderModel",
-    "umt5": "UMT5EncoderModel",
-    "longt5": "LongT5EncoderModel",
-    "switch_transformers": "SwitchTransformersEncoderModel",
-    "t5gemma": "T5GemmaEncoderModel",
-    "m2m_100": "M2M100Encoder",
-    "pegasus": "PegasusEncoder",
-    "marian": "MarianEncoder",
-}
-"""Class of the encoder alone, by type of an encoder-decoder model, as sentence-transformers uses it."""
-
-CLASSES_BY_ARCHITECTURE = ("DPRContextEncoder", "DPRQuestionEncoder", "CLIPTextModelWithProjection")
-"""Architectures for whose type AutoModel takes another class."""
+ENCODER_CLASSES = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel", "longt5": "LongT5EncoderModel"}
+"""Class of the encoder alone, by type of an encoder-decoder model."""
 
 HEAD_ON_A_MODEL = re.compile(r"(\w+?)(For|WithLMHead)\w+")
 """Names of classes that add a head to the usual model of a type, such as BertForCL to BertModel."""
 
-POOLER = r"(\w+\.)?pooler(\.dense)?\.(weight|bias)"
+NOT_NEEDED = (
+    r"(\w+\.)?pooler(\.dense)?\.(weight|bias)|(.+\.)?(position_ids|(original_)?inv_freq)"
+    r"|(\w+\.)?(lm_head|decoder)(\.(dense|norm|layer_norm|decoder))?(\.(weight|bias))?"
+)
+"""Names of weights that no vector needs: of a pooler, of the words of a language model, and tables that a model computes."""
 
 HEADS = re.compile(
-    rf"{POOLER}|((\w+\.)?(lm_head|decoder)|score|qa_outputs|classif(ier|ication_head)|cls\.(predictions|seq_relationship)|predictions"
-    r"|vocab_(transform|layer_norm|projector)|(lm|mask|generator|discriminator)_predictions|generator_lm_head|mlm_head|pred_layer"
-    r"|embed_out|sop_classifier|head(?=\.(dense|norm)\.))"
+    rf"{NOT_NEEDED}|(score|qa_outputs|classif(ier|ication_head)|cls\.(predictions|seq_relationship)|predictions|pred_layer|embed_out"
+    r"|vocab_(transform|layer_norm|projector)|(lm|mask|generator|discriminator)_predictions|generator_lm_head|mlm_head"
+    r"|sop_classifier|head(?=\.(dense|norm)\.))"
     r"(\.(dense|norm|out_proj|proj|transform|LayerNorm|layer_norm|decoder|classifier|lm_head|dense_prediction))*"
-    r"(\.(weight|bias|gamma|beta))?"
-    r"|(vision_model\.|visual_projection\.).+|logit_scale|final_logits_bias|(.+\.)?(position_ids|(original_)?inv_freq)"
+    r"(\.(weight|bias|gamma|beta))?|final_logits_bias"
 )
-"""Names of weights that no vector needs: of heads, of a tower for images, and tables that a model computes."""
+"""These, and names of the weights of heads."""
 
 OF_WHOLE = re.compile(rf"{HEADS.pattern}|(model\.)?decoder\..+")
-"""These, and names of the weights of a decoder, beside an encoder that is used alone."""
+"""All of these, and names of the weights of a decoder, beside an encoder that is used alone."""
 
 
 class Backbone:
     """A model of transformers and its tokenizer, with the settings of a step of the card.
 
     Of the modes of pooling, only ``pooler`` needs the model's own pooler; ``inserted`` tokens are added to every text after
-    tokenisation, and room is left for them; the weights ``beside`` the model are loaded elsewhere. ``model`` is not yet on its
-    device; ``max_length`` is the number of tokens after which a text is cut, special ones included, None for no limit;
-    ``vocabulary`` the number of tokens that the model knows, ``padding`` the id to fill batches with. Raises ModelError if the
-    model cannot be loaded whole, or reads fewer tokens than are wanted.
+    tokenisation, and room is left for them; the weights ``beside`` the model are loaded elsewhere, and then none of a head may be
+    left over. ``model`` is not yet on its device; ``max_length`` is the number of tokens after which a text is cut, special ones
+    included, None for no limit; ``vocabulary`` the number of tokens that the model knows, ``padding`` the id to fill batches
+    with. Raises ModelError if the model cannot be loaded whole, or reads fewer tokens than are wanted.
     """
 
     _native = False  # whether the class of transformers computes a model whose files name code of their own
@@ -83,7 +72,7 @@ class Backbone:
         dtype: torch.dtype,
         *,
         inserted: int = 0,
-        beside: Collection[str] = (),
+        beside: Collection[str] | None = None,
     ) -> None:
         self._folder, self._path, self._dtype, self._inserted = folder, folder / weights, dtype, inserted
         self._pooling, self._step, self._beside = pooling, step, beside
@@ -91,7 +80,6 @@ class Backbone:
             config, kind = self._architecture()
             self.tokenizer = tokenizer_of(folder)
             self.model = self._load(config, kind)
-        self.features = getattr(self.model, "get_text_features", None) if step.settings["output"] == "vector" else None
         self.max_length = self._longest(step.settings["max_length"])
         self.vocabulary = known_tokens(self.model)
         self.padding = self.tokenizer.pad_token_id or 0
@@ -109,15 +97,13 @@ class Backbone:
         architecture = (config.architectures or [""])[0]
         kind = transformers.AutoModel
         if encoder := ENCODER_CLASSES.get(config.model_type):
-            kind = getattr(import_module(f"transformers.models.{config.model_type}.modeling_{config.model_type}"), encoder)
-            # Only the encoder is loaded.
-            config.is_encoder_decoder = False
-        elif architecture in CLASSES_BY_ARCHITECTURE:
+            kind = getattr(transformers, encoder)
+            config.is_encoder_decoder = False  # only the encoder is loaded
+        elif architecture in GIVE_VECTORS:
             kind = getattr(transformers, architecture)
         elif getattr(config, "is_encoder_decoder", False):
-            raise ModelError(
-                f"the model in {self._folder} is an encoder-decoder of type {config.model_type}, whose encoder is not known"
-            )
+            problem = f"an encoder-decoder of type {config.model_type}, whose encoder is not known here; {RUN_THE_LIBRARY}"
+            raise ModelError(f"the model in {self._folder} is {problem}")
         check_settings(self._folder / MODEL_CONFIG, config)
         if hasattr(config, "use_cache"):
             config.use_cache = False  # nothing is generated, and the keys of all layers would stay in memory
@@ -149,9 +135,10 @@ class Backbone:
             raise ModelError(f"{self._path} has weights of other shapes than config.json says: {some(mismatched)}")
         unused = sorted(report["unexpected_keys"])
         self._native = bool(read_object(self._folder / MODEL_CONFIG).get("auto_map"))
-        known = re.compile(POOLER) if self._native else OF_WHOLE if config.model_type in ENCODER_CLASSES else HEADS
+        heads = OF_WHOLE if config.model_type in ENCODER_CLASSES else HEADS
+        known = heads if self._beside is None and not self._native else re.compile(NOT_NEEDED)
         # A projection, a norm or attention behind the model may be applied by its own code, which transformers does not know.
-        if strange := [name for name in unused if name not in self._beside and not known.fullmatch(name)]:
+        if strange := [name for name in unused if name not in (self._beside or ()) and not known.fullmatch(name)]:
             problem = "weights that the model of config.json does not use, and that are of no head known to give no vectors"
             todo = "if they change vectors, name a class of your own in 'encoder', else save the model without them"
             raise ModelError(f"{self._path} has {problem}: {some(strange)}; {todo}")
@@ -186,13 +173,8 @@ class Backbone:
             if not any(isinstance(part, Lowercase) for part in parts):
                 fast.normalizer = Normalizers([Lowercase(), *parts])
         elif not getattr(self.tokenizer, "do_lower_case", False):
-            try:
-                self.tokenizer.do_lower_case = True
-            except AttributeError as error:  # some take it from their own configuration only
-                raise ModelError(
-                    f"{self._folder}: the configuration of its Transformer has do_lower_case, which its tokenizer does not take;"
-                    " set do_lower_case in tokenizer_config.json instead"
-                ) from error
+            problem = "the configuration of its Transformer has do_lower_case, which its tokenizer does not take"
+            raise ModelError(f"{self._folder}: {problem}; set do_lower_case in tokenizer_config.json instead")
 
     def _cut(self) -> None:
         self._reader.cut(None if self.max_length is None else self.max_length - self._inserted)
@@ -210,13 +192,11 @@ class Backbone:
                 ids[len(ids) - len(end) :] = end
             yield ids
 
-    def frames(self, prompts: Mapping[Kind, str]) -> dict[Kind, Frame]:
-        """Return the text around texts, by their kind: the prompts, or the chat template of the folder with them."""
-        form = self._step.settings.get("messages")
-        if form is None:
-            return {kind: Frame(prompt) for kind, prompt in prompts.items()}
+    def chat_frames(self, prompts: Mapping[Kind, str]) -> dict[Kind, Frame]:
+        """Return what the chat template of the folder writes around texts, by their kind, with a prompt of each kind."""
         self._reader.cut(None)
-        frames = chat_frames(self._folder, self.tokenizer, self._reader, form == "structured", prompts)
+        structured = self._step.settings["messages"] == "structured"
+        frames = chat_frames(self._folder, self.tokenizer, self._reader, structured, prompts)
         plain = all(is_plain(self._reader, frames[kind], prompts[kind]) for kind in prompts)
         self._template = "leaves their tokens as they are" if plain else "changes their tokens"
         self._cut()
@@ -239,4 +219,4 @@ class Backbone:
 
     def __call__(self, ids: torch.Tensor, mask: torch.Tensor) -> Any:
         """Return the model's output for a padded batch, ids and mask of shape (batch, tokens)."""
-        return (self.features or self.model)(input_ids=ids, attention_mask=mask)
+        return self.model(input_ids=ids, attention_mask=mask)

@@ -17,6 +17,7 @@ from beirflow.models.card import Step, check_open, with_settings
 from beirflow.models.card_files import read_card
 from beirflow.models.computing.arrival import Arrival, NotFiniteError, send
 from beirflow.models.computing.batching import Tokens, pad
+from beirflow.models.computing.chat_template import Frame
 from beirflow.models.computing.failing import in_words
 from beirflow.models.computing.model_limits import UNLIMITED
 from beirflow.models.computing.packed_attention import can_pack, pack, positions
@@ -87,7 +88,8 @@ class TransformersEncoder(TextModel):
         pooling = next((step.settings for step in others if step.kind == "pooling"), {})
         self._modes: list[str] = pooling.get("modes", ["pooler" if first.settings["output"] == "vector" else "mean"])
         # sentence-transformers pools the prompts of chat templates, whatever the model says.
-        self._include_prompt: bool = pooling.get("include_prompt", True) or "messages" in first.settings
+        self._in_messages = "messages" in first.settings
+        self._include_prompt: bool = pooling.get("include_prompt", True) or self._in_messages
         here = folder / first.folder
         self.backbone: Backbone | StaticEmbedding
         if first.kind == "transformer" and weights.endswith(ONNX):
@@ -103,8 +105,10 @@ class TransformersEncoder(TextModel):
         self._head = load_head(folder, others, weights).to(self.device)
         self.packed = False  # the checks below compare padded texts
         self._fallback: dict[str, str] = {}
-        self._frames = self.backbone.frames(self.card.prompts)
+        self._frames = {kind: Frame(prompt) for kind, prompt in self.card.prompts.items()}
         if isinstance(self.backbone, Backbone):  # a table looks every word up by itself
+            if self._in_messages:
+                self._frames = self.backbone.chat_frames(self.card.prompts)
             self.assumed = self.backbone.assumptions(self.name)
             self.backbone.check_padding(lambda texts: self._vectors(texts, 0, np.arange(len(texts.lengths))))
         if can_pack(self.model, self.device, self.dtype):
@@ -168,8 +172,7 @@ class TransformersEncoder(TextModel):
 
     def described(self) -> dict[str, Any]:
         """Describe the way from a text to its vector, for the record."""
-        chat = "messages" in self.card.steps[self._kind][0].settings
-        template = {"chat_template": self._frames[self._kind]._asdict()} if chat else {}
+        template = {"chat_template": self._frames[self._kind]._asdict()} if self._in_messages else {}
         return self.card.of_kind(self._kind) | {"max_length": self.max_length} | template
 
     def left_out(self, kind: Kind) -> int:

@@ -49,24 +49,28 @@ def load_head(folder: Path, steps: Sequence[Step], weights: str) -> nn.Sequentia
     ``weights`` names the backbone's file; those of modules may be called otherwise. Raises ModelError for a missing or unreadable
     file of weights, or one with other weights than its module has.
     """
-    modules: list[nn.Module] = []
-    for step in steps:
-        if step.kind == "normalize":
-            modules.append(Normalize())
-        elif step.kind in ("dense", "layer_norm"):
-            tensors = module_tensors(folder / step.folder, weights)
-            # A module in the folder of the model itself shares its file with the backbone.
-            if step.folder and (unused := sorted(set(tensors) - _names(step))):
-                raise ModelError(f"{folder / step.folder} has weights that its module does not use: {', '.join(unused[:5])}")
-            if step.kind == "dense" and step.folder:
-                _check_dense(folder / step.folder, tensors)
-            try:
-                modules.append(_module(step, tensors))
-            except (KeyError, RuntimeError) as error:
-                raise ModelError(
-                    f"{folder / step.folder} has not the weights of its module ({error}); save the model again"
-                ) from error
-    return nn.Sequential(*modules).eval().requires_grad_(False)
+    modules = [Normalize() if step.kind == "normalize" else _module(folder / step.folder, step, weights) for step in steps]
+    return nn.Sequential(*filter(None, modules)).eval().requires_grad_(False)
+
+
+def _module(here: Path, step: Step, weights: str) -> nn.Module | None:
+    """Load the module of one step; None for another kind of step."""
+    if step.kind not in ("dense", "layer_norm"):
+        return None
+    tensors = module_tensors(here, weights)
+    # A module in the folder of the model itself shares its file with the backbone.
+    if step.folder and (unused := sorted(set(tensors) - _names(step))):
+        raise ModelError(f"{here} has weights that its module does not use: {', '.join(unused[:5])}")
+    if step.kind == "dense" and step.folder:
+        _check_dense(here, tensors)
+    try:
+        if step.kind == "dense":
+            return Dense(tensors, step.settings["activation"], residual=step.settings["residual"])
+        norm = nn.LayerNorm(len(tensors["norm.weight"]))
+        norm.load_state_dict({"weight": tensors["norm.weight"], "bias": tensors["norm.bias"]})
+    except (KeyError, RuntimeError) as error:
+        raise ModelError(f"{here} has not the weights of its module ({error}); save the model again") from error
+    return norm
 
 
 def _check_dense(here: Path, tensors: dict[str, torch.Tensor]) -> None:
@@ -83,14 +87,6 @@ def _names(step: Step) -> set[str]:
     if step.kind == "layer_norm":
         return {"norm.weight", "norm.bias"}
     return {"linear.weight", "linear.bias"} | ({"residual.weight"} if step.settings["residual"] else set())
-
-
-def _module(step: Step, weights: dict[str, torch.Tensor]) -> nn.Module:
-    if step.kind == "dense":
-        return Dense(weights, step.settings["activation"], residual=step.settings["residual"])
-    norm = nn.LayerNorm(len(weights["norm.weight"]))
-    norm.load_state_dict({"weight": weights["norm.weight"], "bias": weights["norm.bias"]})
-    return norm
 
 
 def _linear(weights: dict[str, torch.Tensor], name: str) -> nn.Linear:

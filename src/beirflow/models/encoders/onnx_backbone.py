@@ -65,7 +65,7 @@ class OnnxBackbone(Backbone):
         super().__init__(folder, first, weights, self.modes, torch.float32)
         # Until here a model of the same shape without weights has said how many tokens there are, and how long texts may be.
         width = getattr(self.model.config.get_text_config(), "hidden_size", None) if rank == 3 else None
-        self.model, self.features = _Graph(self._path, session, output, rank, width), None
+        self.model = _Graph(self._path, session, output, rank, width)
 
     def _load(self, config: Any, kind: Any) -> Any:
         """Return a model of the same shape without weights, which the graph holds."""

@@ -1,6 +1,6 @@
 """One vector per token from a table: StaticEmbedding of sentence-transformers, as in model2vec."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +10,6 @@ from tokenizers import Tokenizer
 from torch import nn
 
 from beirflow.core.errors import ModelError
-from beirflow.data.document_text import Kind
 from beirflow.models.card import Step
 from beirflow.models.computing.chat_template import PLAIN, Frame
 from beirflow.models.encoders.head import module_tensors
@@ -42,10 +41,6 @@ class StaticEmbedding:
         """Yield the token ids of each text behind a prompt."""
         encodings = self._tokenizer.encode_batch_fast([frame.before + text for text in texts], add_special_tokens=False)
         return (encoding.ids[: self.max_length] for encoding in encodings)
-
-    def frames(self, prompts: Mapping[Kind, str]) -> dict[Kind, Frame]:
-        """Return the prompts before texts, by their kind."""
-        return {kind: Frame(prompt) for kind, prompt in prompts.items()}
 
     def prompt_length(self, prompt: str) -> int:
         """Count the tokens of a prompt."""
