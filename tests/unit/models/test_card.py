@@ -13,11 +13,11 @@ from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer, models
 from sentence_transformers.base.modules import Dense, Normalize
 
+import encoding
 from beirflow.core.errors import DataError, ModelError
 from beirflow.core.records import Job, read_json
 from beirflow.models.card import with_settings
 from beirflow.models.card_files import read_card
-from beirflow.models.encoders.load import load_encoder
 from beirflow.models.model_files import check_model, fetch_model, model_card, model_files
 from beirflow.models.settings import EncoderSettings
 from tiny_bert import SPECIAL, WORDS, change_weights, having, save_model, save_tiny_bert, saved_once, without
@@ -33,8 +33,7 @@ def settings(folder: Path, **fields: Any) -> EncoderSettings:
 
 
 def encoded(system: EncoderSettings, texts: list[str] = TEXTS, kind: Any = "documents") -> np.ndarray:
-    encoder = load_encoder(system, kind, device="cpu", precision="float32", token_budget=200)
-    return np.concatenate(list(encoder.windows(texts, kind)))
+    return encoding.encoded(system, texts, kind)
 
 
 @saved_once
@@ -65,7 +64,7 @@ def test_the_card_says_what_was_read(folder: Path) -> None:
     assert card.steps["documents"][1].settings == {"modes": ["cls"], "include_prompt": True}
     assert card.prompts == {"queries": "w1 ", "documents": ""}
     assert (card.similarity, card.dimensions, card.open) == ("cosine", None, {})
-    encoder = load_encoder(settings(folder), "queries", device="cpu", precision="float32", token_budget="auto")
+    encoder = encoding.loaded(settings(folder), "queries")
     assert encoder.described()["max_length"] == 20
     assert encoder.described()["prompt"] == "w1 "
 

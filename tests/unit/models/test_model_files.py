@@ -276,17 +276,14 @@ def test_a_hub_that_may_not_be_asked_is_explained(tmp_path: Path) -> None:
     assert_explained(result, tmp_path, "HF_ENDPOINT")
 
 
-@pytest.mark.parametrize("missing", ["model.safetensors", "tokenizer.json", "config.json"])
-def test_what_a_hub_does_not_have_is_named(folder: Path, tmp_path: Path, missing: str) -> None:
-    (folder / missing).unlink()
-    with hub(hub_files(MODEL, REVISION, folder)) as server:
+@pytest.mark.parametrize(("missing", "breaks"), [(name, False) for name in FILES[:3]] + [(FILES[1], True)])
+def test_what_a_hub_does_not_have_or_send_is_explained(folder: Path, tmp_path: Path, missing: str, breaks: bool) -> None:
+    files = hub_files(MODEL, REVISION, folder)
+    path = f"/{MODEL}/resolve/{REVISION}/{missing}"
+    if not breaks:
+        (folder / missing).unlink()
+        files = hub_files(MODEL, REVISION, folder)
+    with hub(files, always={path: Answer(cut_after=0)} if breaks else None) as server:
         result = ask_hub(server.url, tmp_path / "cache", tmp_path / "model.json")
-    assert_explained(result, tmp_path, missing.removesuffix(".json"))
-
-
-def test_a_hub_whose_connection_always_breaks_is_explained(folder: Path, tmp_path: Path) -> None:
-    weights = f"/{MODEL}/resolve/{REVISION}/model.safetensors"
-    with hub(hub_files(MODEL, REVISION, folder), always={weights: Answer(cut_after=0)}) as server:
-        result = ask_hub(server.url, tmp_path / "cache", tmp_path / "model.json")
-    assert_explained(result, tmp_path)
+    assert_explained(result, tmp_path, "" if breaks else missing.removesuffix(".json"))
     assert "ModelError: system mine" in result.stderr.splitlines()[-1]

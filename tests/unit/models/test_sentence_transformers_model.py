@@ -15,10 +15,10 @@ from sentence_transformers import SentenceTransformer
 
 from beirflow.core.errors import DataError, ModelError
 from beirflow.core.records import Job, read_json
-from beirflow.models.encoders.load import load_encoder
 from beirflow.models.model_files import check_model, fetch_model
 from beirflow.models.model_places import model_problem
 from beirflow.models.settings import EncoderSettings
+from encoding import encoded, loaded
 from pickles import Trap
 from tiny_bert import WORDS, change_weights
 from zoo import KINDS, LIBRARY_ALONE, QUERY, Build, change_json, of_bert
@@ -33,24 +33,19 @@ def system(folder: Path, **arguments: Any) -> EncoderSettings:
     return EncoderSettings("theirs", encoder="sentence-transformers", arguments={"model": str(folder), **arguments})
 
 
-def encoded(settings: EncoderSettings, kind: Any, texts: list[str] = TEXTS) -> np.ndarray:
-    encoder = load_encoder(settings, kind, device="cpu", precision="float32", token_budget=300)
-    return np.concatenate(list(encoder.windows(texts, kind)))
-
-
 def assert_as_the_library(folder: Path, atol: float = 1e-5, **arguments: Any) -> None:
     reference = SentenceTransformer(str(folder), device="cpu", model_kwargs={"dtype": torch.float32}, local_files_only=True)
     settings = system(folder, **arguments)
     assert model_problem(settings) is None
-    np.testing.assert_allclose(encoded(settings, "queries"), reference.encode_query(TEXTS), atol=atol)
-    np.testing.assert_allclose(encoded(settings, "documents"), reference.encode_document(TEXTS), atol=atol)
+    np.testing.assert_allclose(encoded(settings, TEXTS, "queries"), reference.encode_query(TEXTS), atol=atol)
+    np.testing.assert_allclose(encoded(settings, TEXTS, "documents"), reference.encode_document(TEXTS), atol=atol)
 
 
 @pytest.mark.parametrize("kind", LIBRARY_ALONE)
 def test_what_is_not_read_here_has_the_vectors_of_the_library(kind: str, tmp_path: Path) -> None:
     folder = LIBRARY_ALONE[kind](tmp_path)
     with pytest.raises(ModelError, match=r"`encoder: sentence-transformers` runs that library itself"):
-        encoded(EncoderSettings(name="mine", model=str(folder)), "queries")
+        encoded(EncoderSettings(name="mine", model=str(folder)), TEXTS, "queries")
     assert_as_the_library(folder, atol=1e-6, device="cpu")
 
 
@@ -71,7 +66,7 @@ def test_prefixes_of_the_arguments_win(tmp_path: Path) -> None:
     own = system(folder, query_prefix="w7 ", document_prefix="w8 ")
     for kind, prefix in (("queries", "w7 "), ("documents", "w8 ")):
         expected = plain.encode([prefix + text for text in TEXTS], prompt="")
-        np.testing.assert_allclose(encoded(own, kind), expected, atol=1e-5)
+        np.testing.assert_allclose(encoded(own, TEXTS, kind), expected, atol=1e-5)
 
 
 def test_half_precision_weights_are_computed_in_float32(tmp_path: Path) -> None:
@@ -93,7 +88,7 @@ def test_the_record_has_digests_of_the_folder_and_the_version_of_the_library(tmp
     assert (held["encoder"], held["arguments"]) == ("sentence-transformers", {"model": str(folder)})
     assert "arguments/model/model/1_LSTM/model.safetensors" in held["files"]
     assert "beirflow/models/sentence_transformers_model.py" in held["files"]
-    encoder = load_encoder(settings, "queries", device="cpu", precision="float32", token_budget=300)
+    encoder = loaded(settings, "queries")
     assert encoder.made()["sentence_transformers"] == importlib.metadata.version("sentence-transformers")
     change_json(folder / "config_sentence_transformers.json", default_prompt_name="query")
     with pytest.raises(DataError, match=r"sentence-transformers has another arguments/model/model/config_sentence_transformers"):
@@ -152,7 +147,7 @@ def bert(bert_once: Path, tmp_path: Path) -> Path:
 def test_a_folder_is_refused_before_anything_is_loaded(reason: str, bert: Path) -> None:
     REFUSED[reason](bert)
     with pytest.raises(ModelError, match=reason):
-        load_encoder(system(bert), "queries", device="cpu", precision="float32", token_budget=300)
+        loaded(system(bert), "queries")
     assert model_problem(system(bert))
 
 
@@ -169,12 +164,12 @@ def test_no_code_of_a_folder_runs(kind: str, tmp_path: Path) -> None:
     (place / "model.safetensors").unlink()
     (place / "pytorch_model.bin").write_bytes(pickle.dumps(Trap(tmp_path / "ran")))
     with pytest.raises(ModelError, match="sentence-transformers cannot be made: UnpicklingError"):
-        encoded(system(folder), "queries")
+        encoded(system(folder), TEXTS, "queries")
     assert not (tmp_path / "ran").exists()
     (folder / "mine_of_folder.py").write_text(f"import os\nos.mkdir({str(tmp_path / 'ran')!r})\nclass Mine: pass\n")
     modules(folder, "mine_of_folder.Mine")
     with pytest.raises(ModelError, match=r"references the module class 'mine_of_folder\.Mine'"):
-        encoded(system(folder), "queries")
+        encoded(system(folder), TEXTS, "queries")
     assert not (tmp_path / "ran").exists()
 
 
@@ -182,13 +177,13 @@ def test_weights_that_the_files_lack_are_not_left_at_random(bert: Path) -> None:
     lacking = "encoder.layer.1.output.dense.weight"
     change_weights(bert, lambda weights: {name: each for name, each in without_pooler(weights).items() if name != lacking})
     with pytest.raises(ModelError, match="gives different vectors each time it is loaded: its files lack weights"):
-        encoded(system(bert), "queries")
+        encoded(system(bert), TEXTS, "queries")
 
 
 def test_weights_that_no_vector_needs_may_be_absent(bert: Path) -> None:
-    expected = encoded(system(bert), "documents")
+    expected = encoded(system(bert), TEXTS, "documents")
     change_weights(bert, without_pooler)
-    np.testing.assert_array_equal(encoded(system(bert), "documents"), expected)
+    np.testing.assert_array_equal(encoded(system(bert), TEXTS, "documents"), expected)
 
 
 def cnn_that_reads_padding(folder: Path) -> Path:
@@ -205,7 +200,7 @@ def cnn_that_reads_padding(folder: Path) -> Path:
 def test_a_model_whose_vectors_depend_on_their_batch_is_refused(build: Build, tmp_path: Path) -> None:
     folder = build(tmp_path)
     with pytest.raises(ModelError, match="gives a text different vectors alone and in a batch with a longer one"):
-        encoded(system(folder), "documents")
+        encoded(system(folder), TEXTS, "documents")
 
 
 @pytest.mark.parametrize(
@@ -221,4 +216,4 @@ def test_the_library_has_to_be_there_in_a_version_that_runs_no_code(
 
     monkeypatch.setattr(importlib.metadata, "version", of_library)
     with pytest.raises(ModelError, match=rf"{reason}.*pip install 'beirflow\[sentence-transformers\]'"):
-        encoded(system(bert), "queries")
+        encoded(system(bert), TEXTS, "queries")

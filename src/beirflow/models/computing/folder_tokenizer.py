@@ -47,9 +47,6 @@ CONVERTED = ("Llama", "MT5", "T5")
 NESTED_PREFIX = ("Bloom", "Cohere")
 """Classes whose ``add_prefix_space`` counts for each part of their pre-tokeniser, where it is set."""
 
-LANGUAGES = {"MBart": "en_XX", "MBart50": "en_XX", "Nllb": "eng_Latn"}
-"""Classes that mark a text with ``src_lang``, and its default."""
-
 OF_SENTENCEPIECE = ("spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "spm.model", "sentencepiece.model")
 CONVERTERS = frozenset(
     ("Albert", "Barthez", "BigBird", "Camembert", "CodeLlama", "DebertaV2", "Gemma", "Llama", "MT5", "T5", "XLMRoberta")
@@ -198,13 +195,6 @@ def _apply_flags(tokenizer: Any, name: str, config: Mapping[str, Any], folder: P
             own.pre_tokenizer = _changed(own.pre_tokenizer, "add_prefix_space", True)
     if name in ENDS:
         own.post_processor = _ends(tokenizer, config, folder, *ENDS[name])
-    if name in LANGUAGES:
-        language = config.get("src_lang") or LANGUAGES[name]
-        if own.token_to_id(language) not in own.encode("").ids:
-            raise ModelError(
-                f"{folder / TOKENIZER} does not mark a text with {language!r}, the src_lang of its {name}Tokenizer, as"
-                f" transformers 4 does; save the tokenizer with that language"
-            )
 
 
 def _apply_lowering(own: Tokenizer, name: str, config: Mapping[str, Any], folder: Path, fast: Tokenizer) -> None:
@@ -216,13 +206,12 @@ def _apply_lowering(own: Tokenizer, name: str, config: Mapping[str, Any], folder
                 f" folder, and 5 adds one. Set tokenizer_class to PreTrainedTokenizerFast in {CONFIG} if it has none"
             )
         return
-    if json.loads(own.normalizer.__getstate__())["type"] != "BertNormalizer":
+    state = json.loads(own.normalizer.__getstate__())
+    if state.pop("type") != "BertNormalizer":
         return
-    wanted = {"lowercase": config.get("do_lower_case", True), "strip_accents": config.get("strip_accents")}
+    state |= {"lowercase": config.get("do_lower_case", True), "strip_accents": config.get("strip_accents")}
     if name in LOWERING:
-        wanted["handle_chinese_chars"] = config.get("tokenize_chinese_chars", True)
-    state = json.loads(own.normalizer.__getstate__()) | wanted
-    del state["type"]
+        state["handle_chinese_chars"] = config.get("tokenize_chinese_chars", True)
     own.normalizer = normalizers.BertNormalizer(**state)
 
 

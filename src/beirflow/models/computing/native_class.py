@@ -25,7 +25,7 @@ NAMES: Mapping[str, Mapping[str, str]] = {
 }
 """By type, settings that the class has under a name of its own."""
 
-VALUES: Mapping[str, Mapping[str, Any]] = {
+VALUES: Mapping[str, dict[str, Any]] = {
     "nomic_bert": {
         "activation_function": "swiglu",
         "rotary_emb_fraction": 1.0,
@@ -59,14 +59,16 @@ def check_settings(path: Path, config: Any) -> None:
     ``config`` is that file as transformers reads it; of a file that names code, all settings must be known.
     """
     kind, held = config.model_type, read_object(path)
-    native = type(config)().to_dict()
-    used = {**config.to_dict(), **(getattr(config, "rope_parameters", None) or {})}
-    wanted = {**VALUES.get(kind, {}), **{key: used[name] for key, name in NAMES.get(kind, {}).items()}}
+    if kind not in NAMES:
+        return
+    used = {**config.to_dict(), **config.rope_parameters}
+    wanted = VALUES[kind] | {key: used[name] for key, name in NAMES[kind].items()}
     strange = {key: f"not {value!r}" for key, value in wanted.items() if held.get(key) not in (None, value)}
     if held.get("auto_map"):
-        strange |= dict.fromkeys(held.keys() - {*native, *wanted, *HARMLESS}, "which is not known")
-        stated = {**held, **(held.get("rope_parameters") or {})}
-        missing = [key for key, name in NAMES[kind].items() if stated.get(key) is None and stated.get(name) is None]
+        known = {*type(config)().to_dict(), *wanted, *HARMLESS}
+        strange |= dict.fromkeys(held.keys() - known, "which is not known")
+        stated = {key for key, value in {**held, **(held.get("rope_parameters") or {})}.items() if value is not None}
+        missing = [key for key, name in NAMES[kind].items() if not stated & {key, name}]
         strange |= dict.fromkeys(missing, "for which defaults differ")
     if strange:
         said = "; ".join(f"{key} {held.get(key)!r}, {why}" for key, why in sorted(strange.items()))

@@ -13,8 +13,8 @@ from sentence_transformers.base.modules import Transformer
 
 from beirflow.core.errors import ModelError
 from beirflow.models.computing import render_template
-from beirflow.models.encoders.load import load_encoder
 from beirflow.models.settings import EncoderSettings
+from encoding import encoded, loaded, vectors_of
 from forks import run_in_fork
 from tiny_bert import save_model
 from zoo import LLAMA, change_json, save_modules
@@ -49,17 +49,16 @@ def save_chat_model(folder: Path, template: str, pooling: str = "mean", *, proce
     return save_modules(folder / "model", Transformer(str(backbone)), pooled, prompts=PROMPTS)
 
 
-def loaded(folder: Path, kind: Any = "queries", **fields: Any) -> Any:
-    system = EncoderSettings(name="mine", model=str(folder), **fields)
-    return load_encoder(system, kind, device="cpu", precision="float32", token_budget=300)
+def system(folder: Path) -> EncoderSettings:
+    return EncoderSettings("mine", str(folder))
 
 
 def by_kind(folder: Path) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
     """Yield the encoder of each kind of text, its vectors, and those of sentence-transformers."""
     peer = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
     for kind, encode in (("queries", peer.encode_query), ("documents", peer.encode_document)):
-        encoder = loaded(folder, kind)
-        yield encoder, np.concatenate([vectors for _, vectors in encoder.windows(TEXTS, kind)]), encode(TEXTS)
+        encoder = loaded(system(folder), kind)
+        yield encoder, vectors_of(encoder, TEXTS, kind), encode(TEXTS)
 
 
 @pytest.mark.parametrize(
@@ -84,9 +83,9 @@ def test_vectors_in_a_chat_template_are_those_of_sentence_transformers(
         assert {"before", "after", "special_tokens"} < encoder.described()["chat_template"].keys()
     if plain:
         change_json(folder / "sentence_bert_config.json", modality_config=None, module_output_name=None)
-        assert "chat_template" not in loaded(folder).described()
+        assert "chat_template" not in loaded(system(folder)).described()
         short = [0, 1, 2, 4, 5]  # a text that is cut ends with a token of the fillers, which this vocabulary does not tell apart
-        plain_vectors = loaded(folder, "documents").encode_corpus([TEXTS[i] for i in short])
+        plain_vectors = encoded(system(folder), [TEXTS[i] for i in short])
         np.testing.assert_allclose(plain_vectors, vectors[short], atol=1e-5)
 
 
@@ -102,15 +101,15 @@ def test_vectors_in_a_chat_template_are_those_of_sentence_transformers(
 def test_a_template_that_changes_texts_or_depends_on_the_day_is_refused(tmp_path: Path, template: str, reason: str) -> None:
     folder = save_chat_model(tmp_path, template)
     with pytest.raises(ModelError, match=f"^system mine: the chat template in .*{reason}"):
-        loaded(folder)
+        loaded(system(folder))
 
 
 def test_messages_without_a_template_or_of_another_form_are_refused(tmp_path: Path) -> None:
     folder = save_chat_model(tmp_path, PARTS)
     (folder / "chat_template.jinja").unlink()
     with pytest.raises(ModelError, match="has no chat template, or several, and its Transformer writes texts into one"):
-        loaded(folder)
+        loaded(system(folder))
     usual = {"method": "forward", "method_output_name": "last_hidden_state"}
     change_json(folder / "sentence_bert_config.json", modality_config={"text": usual, "message": usual})
     with pytest.raises(ModelError, match=r"wraps texts in chat messages .* in this form.*`encoder: sentence-transformers` runs"):
-        loaded(folder)
+        loaded(system(folder))

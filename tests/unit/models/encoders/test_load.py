@@ -1,15 +1,14 @@
 """Every kind of encoder, with nothing said but where it is, against sentence-transformers."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from beirflow.models.encoders.load import load_encoder
 from beirflow.models.model_files import model_card
 from beirflow.models.settings import EncoderSettings
+from encoding import encoded
 from tiny_bert import WORDS
 from zoo import KINDS
 
@@ -25,11 +24,6 @@ TEXTS = [
 ]
 
 
-def encoded(settings: EncoderSettings, kind: Any, texts: list[str]) -> np.ndarray:
-    encoder = load_encoder(settings, kind, device="cpu", precision="float32", token_budget=300)
-    return np.concatenate(list(encoder.windows(texts, kind)))
-
-
 def apart(found: np.ndarray, expected: np.ndarray) -> float:
     """The largest difference of a component, over the largest component."""
     assert found.shape == expected.shape
@@ -41,6 +35,6 @@ def test_a_model_has_the_vectors_and_the_similarity_that_its_card_means(kind: st
     folder = KINDS[kind](tmp_path)
     reference = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
     settings = EncoderSettings(name="mine", model=str(folder))
-    assert apart(encoded(settings, "queries", TEXTS), reference.encode_query(TEXTS)) < 1e-5
-    assert apart(encoded(settings, "documents", TEXTS), reference.encode_document(TEXTS)) < 1e-5
+    assert apart(encoded(settings, TEXTS, "queries"), reference.encode_query(TEXTS)) < 1e-5
+    assert apart(encoded(settings, TEXTS), reference.encode_document(TEXTS)) < 1e-5
     assert model_card(settings).similarity == reference.similarity_fn_name

@@ -13,9 +13,9 @@ import pytest
 
 from beirflow.core.errors import ModelError
 from beirflow.data.document_text import KINDS, TITLE_END, Kind
-from beirflow.models.encoders.load import load_encoder
 from beirflow.models.encoders.own_encoder import OwnEncoder
 from beirflow.models.settings import EncoderSettings
+from encoding import encoded, vectors_of
 from tiny_bert import save_tiny_bert
 
 MODULE = "encoders_for_mteb"
@@ -73,14 +73,10 @@ def load(code: str, folder: Path, kind: Kind, task: str = "NFCorpus") -> OwnEnco
     return OwnEncoder(EncoderSettings("mine", encoder=f"{MODULE}:Mine", task=task), kind)
 
 
-def encoded(encoder: OwnEncoder, texts: list[str], kind: Kind) -> np.ndarray:
-    return np.concatenate(list(encoder.windows(texts, kind)))
-
-
 @pytest.mark.parametrize(("kind", "prompt_type"), [("queries", "query"), ("documents", "document")])
 def test_an_encode_of_mteb_1_gets_the_task_and_the_kind(tmp_path: Path, kind: Kind, prompt_type: str) -> None:
     encoder = load(OF_MTEB_1, tmp_path, kind)
-    assert encoded(encoder, ["a", "b c"], kind).tolist() == [[1, 1], [3, 1]]
+    assert vectors_of(encoder, ["a", "b c"], kind).tolist() == [[1, 1], [3, 1]]
     [(task, found, keywords)] = sys.modules[MODULE].CALLS
     assert (task, found) == ("NFCorpus", prompt_type)
     assert keywords == {"batch_size": 128, "show_progress_bar": False, "convert_to_tensor": False}
@@ -94,7 +90,7 @@ def test_documents_are_called_by_the_word_of_the_classs_own_module(word: str, tm
     for kind, expected in (("documents", 1), ("queries", 0)):
         sys.modules.pop(MODULE, None)
         encoder = load(OF_KEYWORDS.format(word=word), tmp_path, kind)  # type: ignore[arg-type]
-        assert encoded(encoder, ["a", "b"], kind).tolist() == [[expected], [expected]]  # type: ignore[arg-type]
+        assert vectors_of(encoder, ["a", "b"], kind).tolist() == [[expected], [expected]]  # type: ignore[arg-type]
 
 
 class NewKind(enum.StrEnum):
@@ -116,7 +112,7 @@ def test_a_class_that_imports_mteb_gets_its_own_values(
         monkeypatch.delitem(sys.modules, each, raising=False)
     monkeypatch.setitem(sys.modules, place, SimpleNamespace(PromptType=members))
     encoder = load(OF_MTEB_1, tmp_path, kind)
-    encoded(encoder, ["a"], kind)
+    vectors_of(encoder, ["a"], kind)
     [(_, found, _)] = sys.modules[MODULE].CALLS
     expected = list(members)[kind == "documents"]
     assert found is expected
@@ -159,14 +155,14 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_encode_of_mteb_2_gets_a_loader_and_the_metadata_of_the_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("beirflow.models.encoders.own_encoder.BATCH_TEXTS", 2)
     encoder = load(OF_MTEB_2, tmp_path, "documents")
-    assert encoded(encoder, DOCUMENTS, "documents")[:, 0].tolist() == [len(text) for text in JOINED]
+    assert vectors_of(encoder, DOCUMENTS, "documents")[:, 0].tolist() == [len(text) for text in JOINED]
     [(*facts, batches)] = sys.modules[MODULE].BATCHES
     assert facts == ["NFCorpus", "test", "default", NewKind.document]
     assert [batch["text"] for batch in batches] == [JOINED[:2], JOINED[2:]]
     assert [batch["title"] + batch["body"] for batch in batches] == [["Title", "", "and text", "text only"], ["Only a title", ""]]
     assert encoder.described()["task_name"] == "NFCorpus"
     encoder = load(OF_MTEB_2, tmp_path, "queries")
-    encoded(encoder, ["a query"], "queries")
+    vectors_of(encoder, ["a query"], "queries")
     *_, (*facts, batches) = sys.modules[MODULE].BATCHES
     assert (facts[3], batches) == (NewKind.query, [{"text": ["a query"], "query": ["a query"]}])
 
@@ -201,7 +197,7 @@ def test_batches_are_those_of_mteb(tmp_path: Path) -> None:
             "queries": [row["text"] for row in rows],
         }
         encoder = load(OF_MTEB_2, tmp_path, kind)
-        encoded(encoder, parts[kind], kind)
+        vectors_of(encoder, parts[kind], kind)
         *_, (name, split, subset, found, batches) = sys.modules[MODULE].BATCHES
         assert (name, split, subset, found) == ("NFCorpus", "test", "default", prompt_type)
         assert batches == [{key: batch[key] for key in batches[0]} for batch in theirs]
@@ -218,7 +214,6 @@ def test_mtebs_own_wrapper_of_a_model_gives_our_vectors(kind: Kind, tmp_path: Pa
     arguments = {"model": str(tmp_path / "model"), "device": "cpu"}
     theirs = OwnEncoder(EncoderSettings("theirs", encoder=wrapper, arguments=arguments, task="NFCorpus"), kind)
     settings = EncoderSettings("ours", model=str(tmp_path / "model"))
-    ours = load_encoder(settings, kind, device="cpu", precision="float32", token_budget="auto")
     texts = ["a", "the cat sat on the mat", "", "two words"]
     given = [f"{TITLE_END}{text}" for text in texts] if kind == "documents" else texts
-    np.testing.assert_allclose(encoded(theirs, given, kind), np.concatenate(list(ours.windows(texts, kind))), atol=1e-5)
+    np.testing.assert_allclose(vectors_of(theirs, given, kind), encoded(settings, texts, kind), atol=1e-5)

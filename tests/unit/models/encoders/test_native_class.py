@@ -9,8 +9,8 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from beirflow.core.errors import ModelError
-from beirflow.models.encoders.load import load_encoder
 from beirflow.models.settings import EncoderSettings
+from encoding import loaded
 from tiny_bert import change_weights, having, saved_once
 from zoo import change_json, of_bert
 
@@ -68,14 +68,10 @@ def nomic(tmp_path: Path) -> Path:
     return save_with_code(tmp_path, "nomic_bert") / "model"
 
 
-def loaded(folder: Path) -> Any:
-    return load_encoder(EncoderSettings("mine", str(folder)), "queries", device="cpu", precision="float32", token_budget=300)
-
-
 @pytest.mark.parametrize("kind", OF_CODE)
 def test_the_class_of_transformers_computes_the_vectors_and_the_record_says_so(tmp_path: Path, kind: str) -> None:
     folder = save_with_code(tmp_path, kind) / "model"
-    encoder = loaded(folder)
+    encoder = loaded(EncoderSettings("mine", str(folder)))
     peer = SentenceTransformer(str(folder), device="cpu", local_files_only=True, trust_remote_code=False)
     np.testing.assert_allclose(encoder.encode_queries(TEXTS), peer.encode_query(TEXTS), atol=1e-5)
     assert type(peer[0].model) is type(encoder.model)
@@ -105,10 +101,10 @@ def test_a_setting_that_the_class_would_ignore_is_refused(nomic: Path, changes: 
     with pytest.raises(
         ModelError, match=f"^system mine: .*config.json has .*{reason}.*: the class that transformers has for type"
     ):
-        loaded(nomic)
+        loaded(EncoderSettings("mine", str(nomic)))
 
 
 def test_every_weight_has_its_place_in_the_class(nomic: Path) -> None:
     change_weights(nomic, having("classifier.weight", torch.ones(2, 32)))  # a head that is left out of other folders
     with pytest.raises(ModelError, match=r"weights that the model of config.json does not use, .*: classifier\.weight"):
-        loaded(nomic)
+        loaded(EncoderSettings("mine", str(nomic)))

@@ -13,10 +13,10 @@ from sentence_transformers.base.modules import Dense, Normalize
 from torch import nn
 from transformers import AutoTokenizer
 
+import encoding
 from beirflow.core.errors import ModelError
 from beirflow.data.document_text import KINDS
 from beirflow.models.encoders.encoder import TransformersEncoder
-from beirflow.models.encoders.load import load_encoder
 from beirflow.models.encoders.onnx_backbone import _session
 from beirflow.models.settings import EncoderSettings
 from onnx_twin import GRAPH, export, real_model
@@ -38,14 +38,13 @@ ENGLISH = [
 
 def load(folder: Path, kind: Any = "documents", **fields: Any) -> TransformersEncoder:
     system = EncoderSettings(name="mine", model=str(folder), **fields)
-    encoder = load_encoder(system, kind, device="cpu", precision="auto" if "weights" in fields else "float32", token_budget=200)
+    encoder = encoding.loaded(system, kind, precision="auto" if "weights" in fields else "float32")
     assert isinstance(encoder, TransformersEncoder)
     return encoder
 
 
 def encoded(folder: Path, texts: list[str], kind: Any = "documents", **fields: Any) -> np.ndarray:
-    encoder = load(folder, kind, **fields)
-    return np.concatenate(list(encoder.windows(texts, kind)))
+    return encoding.vectors_of(load(folder, kind, **fields), texts, kind)
 
 
 @saved_once
@@ -93,7 +92,7 @@ def test_the_pooler_is_the_output_of_that_name(tmp_path: Path) -> None:
 def test_what_computed_the_vectors_is_recorded_whatever_precision_is_wanted(tmp_path: Path) -> None:
     folder = plain(tmp_path)
     system = EncoderSettings(name="mine", model=str(folder), pooling="mean", weights=GRAPH)
-    made = load_encoder(system, "queries", device="cpu", precision="bfloat16", token_budget=99).made()
+    made = encoding.loaded(system, "queries", precision="bfloat16").made()
     assert made["precision"] == "float32"
     assert (made["provider"], made["graph_output"]) == ("CPUExecutionProvider", "last_hidden_state")
     assert made["onnxruntime"] > "1"

@@ -17,6 +17,7 @@ from beirflow.models.encoders import own_encoder
 from beirflow.models.encoders.load import load_encoder
 from beirflow.models.encoders.own_encoder import OwnEncoder
 from beirflow.models.settings import EncoderSettings
+from encoding import vectors_of
 
 THIS = "encoders_of_mine"
 DIM = 3
@@ -141,10 +142,6 @@ def load(name: str = "ForBeir", kind: Any = "documents", **arguments: Any) -> Ow
     return encoder
 
 
-def encoded(encoder: OwnEncoder, texts: list[str], kind: Any = "documents") -> np.ndarray:
-    return np.concatenate(list(encoder.windows(texts, kind)))
-
-
 TEXTS = ["a", "banana", "", "c d"]
 
 
@@ -153,7 +150,7 @@ TEXTS = ["a", "banana", "", "c d"]
 def test_every_form_of_vectors_is_taken(form: str, kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_encoder, "WINDOW_TEXTS", 3)
     encoder = load(kind=kind, form=form)
-    found = encoded(encoder, TEXTS * 2, kind)
+    found = vectors_of(encoder, TEXTS * 2, kind)
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, numbers(TEXTS * 2))
     assert encoder.dim == DIM
@@ -180,21 +177,21 @@ def test_every_form_of_vectors_is_taken(form: str, kind: Any, monkeypatch: pytes
 )
 def test_what_is_no_vector_a_text_is_refused(form: str, words: str) -> None:
     with pytest.raises(ModelError, match=f"system mine: encode_corpus of {THIS}:ForBeir .*{words}"):
-        encoded(load(form=form), TEXTS)
+        vectors_of(load(form=form), TEXTS)
 
 
 @pytest.mark.parametrize("form", ["nan", "infinity", "too large"])
 def test_the_row_of_a_vector_that_is_not_finite_is_named(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_encoder, "WINDOW_TEXTS", 2)
     with pytest.raises(NotFiniteError) as caught:
-        encoded(load(form=form), [*TEXTS, "ok", "bad"])
+        vectors_of(load(form=form), [*TEXTS, "ok", "bad"])
     assert caught.value.row == 5
 
 
 def test_windows_keep_their_dimensions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_encoder, "WINDOW_TEXTS", 3)
     with pytest.raises(ModelError, match="gives vectors of 2 dimensions, after others of 3"):
-        encoded(load(form="other dimensions later"), [*TEXTS, "bad"])
+        vectors_of(load(form="other dimensions later"), [*TEXTS, "bad"])
 
 
 class Sorts:
@@ -215,9 +212,9 @@ class Prefixes:
 
 def test_a_class_that_sorts_the_texts_that_it_gets_is_refused() -> None:
     with pytest.raises(ModelError, match=r"encode of .*:Sorts changes the order of the texts that it gets"):
-        encoded(load("Sorts"), TEXTS)
-    np.testing.assert_array_equal(encoded(load("Sorts"), sorted(TEXTS, key=len)), numbers(sorted(TEXTS, key=len)))
-    np.testing.assert_array_equal(encoded(load("Prefixes"), TEXTS), numbers([f"a{text}" for text in TEXTS]))
+        vectors_of(load("Sorts"), TEXTS)
+    np.testing.assert_array_equal(vectors_of(load("Sorts"), sorted(TEXTS, key=len)), numbers(sorted(TEXTS, key=len)))
+    np.testing.assert_array_equal(vectors_of(load("Prefixes"), TEXTS), numbers([f"a{text}" for text in TEXTS]))
 
 
 class Keeps:
@@ -237,7 +234,7 @@ def test_variables_of_the_environment_are_known_to_the_class_and_shown_nowhere(m
     assert (encoder._method.__self__.key, encoder._method.__self__.parts) == ("s3cret", ["http://bob:s3cret@host/"])
     assert encoder.described()["arguments"] == told
     with pytest.raises(ModelError, match=r"fails: ValueError: … and http://host/ are wrong in "):
-        encoded(encoder, TEXTS)
+        vectors_of(encoder, TEXTS)
     monkeypatch.delenv("KEY_OF_MINE")
     with pytest.raises(ModelError, match="the environment variable KEY_OF_MINE, which the configuration names, is not set"):
         load("Keeps", **told)
@@ -245,8 +242,8 @@ def test_variables_of_the_environment_are_known_to_the_class_and_shown_nowhere(m
 
 def test_beirs_contract_gets_what_beir_gives() -> None:
     queries, documents = load(kind="queries"), load()
-    encoded(queries, ["q"], "queries")
-    encoded(documents, ["d"])
+    vectors_of(queries, ["q"], "queries")
+    vectors_of(documents, ["d"])
     assert queries._method.__self__.calls == [("queries", 128, {"show_progress_bar": False, "convert_to_tensor": False})]
     assert documents._method.__self__.calls == [("corpus", 128, [{"title": "", "text": "d"}])]
 
@@ -272,9 +269,9 @@ def test_titles_and_texts_come_apart_for_beirs_contract_and_joined_for_others() 
     """beir hands over both, and a class may write its own separator between them or read one of them only."""
     encoder = load()
     texts = documents_of(ROWS, encoder.system.between)
-    encoded(encoder, texts)
+    vectors_of(encoder, texts)
     assert encoder._method.__self__.calls[0][2] == [{"title": title, "text": text} for title, text in ROWS]
-    np.testing.assert_array_equal(encoded(load("ForSentenceTransformers"), texts), numbers(READ))
+    np.testing.assert_array_equal(vectors_of(load("ForSentenceTransformers"), texts), numbers(READ))
 
 
 def test_every_kind_of_encoder_reads_what_the_beir_package_reads() -> None:
@@ -282,7 +279,7 @@ def test_every_kind_of_encoder_reads_what_the_beir_package_reads() -> None:
     theirs = util.extract_corpus_sentences([{"title": title, "text": text} for title, text in ROWS], sep=" ")
     assert theirs == READ == documents_of(ROWS, None) == [document_text(*row) for row in ROWS]
     encoder = load()
-    encoded(encoder, documents_of(ROWS, encoder.system.between))
+    vectors_of(encoder, documents_of(ROWS, encoder.system.between))
     rows: list[dict[str, str]] = encoder._method.__self__.calls[0][2]
     assert util.extract_corpus_sentences(rows, sep=" [SEP] ") == documents_of(ROWS, " [SEP] ")
 
@@ -311,7 +308,7 @@ def test_the_record_says_class_and_arguments_and_no_precision_that_nobody_knows(
 
 @pytest.mark.parametrize(("kind", "read"), [("queries", "ab"), ("documents", "b")])
 def test_a_class_that_encodes_queries_and_documents_apart_is_not_asked_for_both_at_once(kind: Kind, read: str) -> None:
-    assert encoded(load("ForSentenceTransformers", kind), ["b"], kind).tolist() == [vector(read)]
+    assert vectors_of(load("ForSentenceTransformers", kind), ["b"], kind).tolist() == [vector(read)]
 
 
 class Demanding:
