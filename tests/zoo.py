@@ -351,6 +351,7 @@ KINDS: dict[str, Build] = {
     "lower case": of_bert("mean", transformer={"do_lower_case": True}),
     "Matryoshka": of_bert("mean", Normalize, truncate_dim=8),
     "T5 encoder (GTR)": t5,
+    "T5Gemma encoder": encoder_half("t5gemma", "T5GemmaEncoderModel", encoder=GEMMA, decoder=GEMMA, is_encoder_decoder=False),
     "StaticEmbedding": static,
     "model2vec": model2vec,
     "two towers (Router)": two_towers,
@@ -371,7 +372,6 @@ LIBRARY_ALONE: dict[str, Build] = {
     "Switch Transformers encoder": encoder_half(
         "switch_transformers", "SwitchTransformersEncoderModel", num_experts=2, pad_token_id=0, **T5_SIZES
     ),
-    "T5Gemma encoder": encoder_half("t5gemma", "T5GemmaEncoderModel", encoder=GEMMA, decoder=GEMMA, is_encoder_decoder=False),
     "CLIP in the layout of version 2": clip,
     "WordEmbeddings": of_words(),
     "CNN": of_words(lambda: models.CNN(DIM, 8), dim=24),

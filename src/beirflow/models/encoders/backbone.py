@@ -13,7 +13,7 @@ from tokenizers.normalizers import Sequence as Normalizers
 from beirflow.core.errors import ModelError
 from beirflow.data.document_text import Kind
 from beirflow.models.card import Step
-from beirflow.models.card_modules import GIVE_VECTORS, LATE, MODEL_CONFIG, RUN_THE_LIBRARY, family_of_class
+from beirflow.models.card_modules import GIVE_VECTORS, LATE, MODEL_CONFIG, RUN_THE_LIBRARY, TOKENIZER_CONFIG, family_of_class
 from beirflow.models.computing.chat_template import PLAIN, Frame, chat_frames, is_plain
 from beirflow.models.computing.folder_tokenizer import assumed_tokens, tokenizer_of
 from beirflow.models.computing.loading import LOCAL, load_model, loading_from, some
@@ -25,7 +25,8 @@ from beirflow.models.model_json import read_object
 
 logger = logging.getLogger(__name__)
 
-ENCODER_CLASSES = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel", "longt5": "LongT5EncoderModel"}
+OF_T5 = {"t5": "T5", "mt5": "MT5", "umt5": "UMT5", "longt5": "LongT5", "t5gemma": "T5Gemma"}
+ENCODER_CLASSES = {kind: f"{name}EncoderModel" for kind, name in OF_T5.items()}
 """Class of the encoder alone, by type of an encoder-decoder model."""
 
 HEAD_ON_A_MODEL = re.compile(r"(\w+?)(For|WithLMHead)\w+")
@@ -157,9 +158,8 @@ class Backbone:
         """Return the tokens after which a text is cut: those wanted, or else as many as tokenizer and model take."""
         own = self.tokenizer.model_max_length
         if not isinstance(own, int | float):
-            raise ModelError(
-                f"{self._folder / 'tokenizer_config.json'}: model_max_length is {own!r}, which is not a number of tokens"
-            )
+            path = self._folder / TOKENIZER_CONFIG
+            raise ModelError(f"{path}: model_max_length is {own!r}, which is not a number of tokens")
         longest = wanted or min(readable_tokens(self.model), int(min(own, UNLIMITED)))
         check_length(self.model, longest)
         return longest if longest < UNLIMITED else None
