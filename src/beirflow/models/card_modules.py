@@ -11,9 +11,9 @@ from typing import Any
 from beirflow.core.errors import ModelError
 from beirflow.data.document_text import Kind
 from beirflow.models.card import POOLING_MODES, Step
-from beirflow.models.computing.native_class import NAMES
-from beirflow.models.computing.refused_code import refuse_code
 from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, architecture_in, read_number, read_object, read_optional
+from beirflow.models.native_class import NAMES
+from beirflow.models.refused_code import refuse_code
 
 MODEL_CONFIG, TOKENIZER_CONFIG = "config.json", "tokenizer_config.json"
 TRANSFORMER_CONFIGS = tuple(
@@ -224,7 +224,7 @@ def refuse_what_is_not_hashed(here: Path, native: Collection[str] = ()) -> None:
     """Refuse a model folder with which something else would run than its digests cover.
 
     That is code of its own or of a kernel, an adapter, files elsewhere, other weights, or quantised ones. ``native`` is as for
-    :func:`~beirflow.models.computing.refused_code.refuse_code`.
+    :func:`~beirflow.models.refused_code.refuse_code`.
     """
     config = read_object(here / MODEL_CONFIG)
     tokenizer = here / TOKENIZER_CONFIG

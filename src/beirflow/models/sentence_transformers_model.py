@@ -22,9 +22,9 @@ from beirflow.data.document_text import Kind
 from beirflow.models.card import check_open
 from beirflow.models.card_files import read_prompts
 from beirflow.models.card_modules import DENSE, MODEL_CONFIG, check_type, refuse_what_is_not_hashed, transformer_config
-from beirflow.models.computing.refused_code import pairs_in, refuse_old_transformers
 from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, read_optional
 from beirflow.models.model_layout import module_folders
+from beirflow.models.refused_code import pairs_in, refuse_old_transformers
 from beirflow.models.settings import LIBRARY
 from beirflow.models.tokenizer_growth import check_growth
 

@@ -15,8 +15,8 @@ from transformers.utils import logging as transformers_logging
 
 from beirflow.core.errors import ModelError
 from beirflow.models.computing.folder_tokenizer import LOCAL as LOCAL
-from beirflow.models.computing.native_class import NAMES
-from beirflow.models.computing.refused_code import refuse_code, refuse_old_transformers
+from beirflow.models.native_class import NAMES
+from beirflow.models.refused_code import refuse_code, refuse_old_transformers
 from beirflow.models.settings import ONNX
 from beirflow.run.devices import compute_exactly
 

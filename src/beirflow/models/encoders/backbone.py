@@ -18,10 +18,10 @@ from beirflow.models.computing.chat_template import PLAIN, Frame, chat_frames, i
 from beirflow.models.computing.folder_tokenizer import assumed_tokens, tokenizer_of
 from beirflow.models.computing.loading import LOCAL, load_model, loading_from, some
 from beirflow.models.computing.model_limits import UNLIMITED, check_length, known_tokens, readable_tokens, refuse_token_types
-from beirflow.models.computing.native_class import check_settings
 from beirflow.models.computing.padding_check import PROBE_TEXT, Compute, check_padding
 from beirflow.models.computing.token_reader import TokenReader
 from beirflow.models.model_json import read_object
+from beirflow.models.native_class import check_settings
 
 logger = logging.getLogger(__name__)
 
