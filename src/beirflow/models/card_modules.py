@@ -204,13 +204,14 @@ def _messages(here: Path, wanted: Mapping[str, Any], family: str) -> dict[str, s
     message = (wanted.get("modality_config") or {}).get("message")
     if message is None:
         return {}
-    usual = [{"method": "forward", "method_output_name": "last_hidden_state", "format": form} for form in ("flat", "structured")]
-    if family != "dense" or message not in usual:
+    form = message.get("format", "auto")
+    usual = {"method": "forward", "method_output_name": "last_hidden_state", "format": form}
+    if family != "dense" or {**message, "format": form} != usual or form not in ("flat", "structured", "auto"):
         raise ModelError(
             f"{here}: its Transformer wraps texts in chat messages (modality_config), which beirflow does not in this form, or"
             f" for family {family}. If the model was trained on plain texts, remove 'message' there; or {RUN_THE_LIBRARY}"
         )
-    return {"messages": message["format"]}
+    return {"messages": form}
 
 
 def refuse_type(here: Path) -> None:

@@ -26,6 +26,10 @@ PROBES = ("x", "", '  a\n\nb "c" \\ <d> & {{ e }} {% f %}\n', "\tünï 漢字 <|
 FILLERS = ("0", "1 2 3 4")
 """Texts without a common last token, by which sentence-transformers finds the tokens after a text."""
 
+FLAT = ("apertus", "deepseek_v3", "gpt_oss", "seed_oss")  # types of models for which sentence-transformers writes texts
+OF_PARTS = ("content[0]", ".type", "'type'", '"type"', "item.type", "message.content[")
+"""Parts of a template by which sentence-transformers knows that the content of a message is a list, for other types."""
+
 Message = Mapping[str, Any]
 
 
@@ -41,19 +45,26 @@ class Frame(NamedTuple):
 PLAIN = Frame()  # of a text without a prompt
 
 
-def chat_frames(
-    folder: Path, tokenizer: Any, reader: TokenReader, structured: bool, prompts: Mapping[Kind, str]
-) -> dict[Kind, Frame]:
-    """Return what the chat template of a folder writes around texts, by their kind, as sentence-transformers 6 renders it.
+def template_of(folder: Path, tokenizer: Any, form: str | None) -> tuple[str, bool]:
+    """Return the chat template of a folder, and whether the content of its messages is a list of parts and no text.
 
-    A text is the message of a user, the prompt that of the system; ``structured`` says whether the content of a message is a list
-    of parts. Raises ModelError for a template that changes texts, depends on the day, takes too long, or fails.
+    ``form`` is what sentence-transformers saved: ``structured``, ``flat`` or ``auto``. Raises ModelError for no template, or
+    several.
     """
     template = tokenizer.chat_template
     if not isinstance(template, str):
-        raise ModelError(
-            f"{folder} has no chat template, or several, and its Transformer writes texts into one (modality_config)"
-        )
+        raise ModelError(f"{folder} has no chat template, or several; its texts are written into one (modality_config)")
+    flat = read_optional(folder / "config.json").get("model_type") in FLAT or not any(part in template for part in OF_PARTS)
+    return template, form == "structured" or (form == "auto" and not flat)
+
+
+def chat_frames(folder: Path, tokenizer: Any, reader: TokenReader, form: str, prompts: Mapping[Kind, str]) -> dict[Kind, Frame]:
+    """Return what the chat template of a folder writes around texts, by their kind, as sentence-transformers 6 renders it.
+
+    A text is the message of a user, the prompt that of the system; ``form`` is as for :func:`template_of`. Raises ModelError for
+    a template that changes texts, depends on the day, takes too long, or fails.
+    """
+    template, structured = template_of(folder, tokenizer, form)
     frames = {}
     for kind in KINDS:
         system = {"system": prompts[kind]} if prompts[kind] else {}

@@ -195,8 +195,7 @@ class Backbone:
     def chat_frames(self, prompts: Mapping[Kind, str]) -> dict[Kind, Frame]:
         """Return what the chat template of the folder writes around texts, by their kind, with a prompt of each kind."""
         self._reader.cut(None)
-        structured = self._step.settings["messages"] == "structured"
-        frames = chat_frames(self._folder, self.tokenizer, self._reader, structured, prompts)
+        frames = chat_frames(self._folder, self.tokenizer, self._reader, self._step.settings["messages"], prompts)
         plain = all(is_plain(self._reader, frames[kind], prompts[kind]) for kind in prompts)
         self._template = "leaves their tokens as they are" if plain else "changes their tokens"
         self._cut()

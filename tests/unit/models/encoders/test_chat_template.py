@@ -104,12 +104,15 @@ def test_a_template_that_changes_texts_or_depends_on_the_day_is_refused(tmp_path
         loaded(system(folder))
 
 
-def test_messages_without_a_template_or_of_another_form_are_refused(tmp_path: Path) -> None:
+def test_messages_without_a_form_have_that_of_their_template_and_others_are_refused(tmp_path: Path) -> None:
     folder = save_chat_model(tmp_path, PARTS)
-    (folder / "chat_template.jinja").unlink()
-    with pytest.raises(ModelError, match="has no chat template, or several, and its Transformer writes texts into one"):
-        loaded(system(folder))
     usual = {"method": "forward", "method_output_name": "last_hidden_state"}
     change_json(folder / "sentence_bert_config.json", modality_config={"text": usual, "message": usual})
+    for _, vectors, expected in by_kind(folder):
+        np.testing.assert_allclose(vectors, expected, atol=1e-5)
+    (folder / "chat_template.jinja").unlink()
+    with pytest.raises(ModelError, match="has no chat template, or several; its texts are written into one"):
+        loaded(system(folder))
+    change_json(folder / "sentence_bert_config.json", modality_config={"text": usual, "message": {**usual, "format": "odd"}})
     with pytest.raises(ModelError, match=r"wraps texts in chat messages .* in this form.*`encoder: sentence-transformers` runs"):
         loaded(system(folder))

@@ -7,10 +7,8 @@ from typing import Any
 
 from beirflow.core.errors import ModelError
 from beirflow.families.rerank.kinds import Saved
-from beirflow.models.card_modules import MODEL_CONFIG
-from beirflow.models.computing.chat_template import conversation, render
+from beirflow.models.computing.chat_template import conversation, render, template_of
 from beirflow.models.computing.model_limits import UNLIMITED
-from beirflow.models.model_json import read_optional
 
 INSTRUCTION = "Given a web search query, retrieve relevant passages that answer the query"
 """Purpose of queries without a stated one: the words of Qwen3-Reranker's model card."""
@@ -28,10 +26,6 @@ PROBES = (
 
 KEPT: tuple[Callable[[str], str], ...] = (str, str.strip)
 """Forms in which a template may write a text: as it is, or without white space at its ends."""
-
-FLAT = ("apertus", "deepseek_v3", "gpt_oss", "seed_oss")  # types of models for which sentence-transformers writes texts
-OF_PARTS = ("content[0]", ".type", "'type'", '"type"', "item.type", "message.content[")
-"""Parts of a template by which sentence-transformers knows that the content of a message is a list, for other types."""
 
 Pair = tuple[str, str]  # query and document
 
@@ -83,13 +77,7 @@ def question_of(folder: Path, tokenizer: Any, saved: Saved, instruction: str | N
     The instruction stands in place of the prompt that is saved, as the message of the system. Raises ModelError if there is no
     template or several, or :func:`read_template` refuses it.
     """
-    template = tokenizer.chat_template
-    if not isinstance(template, str):
-        raise ModelError(f"{folder} has no chat template, or several; its pairs are asked by one")
-    structured = saved.message == "structured"
-    if saved.message == "auto":
-        flat = read_optional(folder / MODEL_CONFIG).get("model_type") in FLAT
-        structured = not flat and any(part in template for part in OF_PARTS)
+    template, structured = template_of(folder, tokenizer, saved.message)
     variables = {**tokenizer.special_tokens_map, **saved.variables}
     question = read_template(folder, template, structured, instruction or saved.prompt, variables)
     if instruction and instruction not in question.opening + question.middle + question.closing:
