@@ -18,8 +18,8 @@ class ImportedSettings:
 
     name: Annotated[str, HIDDEN]
     run: RunFile
-    """File of the run on a dataset, with {dataset} in place of its name, in TREC form, Parquet or JSON {query: {document: score}};
-    or candidates, those that a dataset states."""
+    """File of the run on a dataset, with {dataset} in place of its name, in TREC form, Parquet or JSON {query:
+    {document: score}}; or candidates, those that a dataset states."""
 
     @property
     def of_the_dataset(self) -> bool:
