@@ -2,8 +2,9 @@
 
 import json
 import math
+import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from pathlib import Path
 from random import Random
@@ -11,15 +12,18 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow.parquet as pq
+import pytest
 
 import steps
 from beir_writer import Judgements, write_beir
 from beirflow.core import layout
 from beirflow.core.digests import file_digest
+from beirflow.core.errors import BeirflowError
 from beirflow.core.records import Job, read_json
 from beirflow.data.prepare import prepare_corpus
 from beirflow.evaluation.evaluate import evaluate_run
 from beirflow.families.expansions.given import read_given
+from beirflow.families.expansions.settings import Expansion
 from beirflow.families.lexical import LexicalSettings
 from beirflow.families.lexical.fields import Index
 from beirflow.families.lexical.index_chunk import index_chunk
@@ -118,25 +122,27 @@ class LexicalResults:
         source = self.results.with_name("given.jsonl")
         source.write_text("".join(json.dumps({"id": doc_id, settings.added.kind: each}) + "\n" for doc_id, each in added.items()))
         for chunk in chunks or range(self.chunks):
-            read_given(
-                given=settings.added,
-                source_path=str(source),
-                documents_path=self.path(layout.DOCUMENTS),
-                chunk=chunk,
-                output_path=self.path(layout.EXPANSION, expansion=settings.added.name, chunk=chunk),
-                job=self.job("read_given"),
-            )
+            self.read_given(settings.added, source, chunk)
         return self
+
+    def read_given(self, given: Expansion, source: Path, chunk: int) -> str:
+        """Write the expansion of a chunk from a file; gives its path."""
+        path, record = (
+            self.path(each, expansion=given.name, chunk=chunk) for each in (layout.EXPANSION, layout.EXPANSION_RECORD)
+        )
+        documents, of = self.path(layout.DOCUMENTS), {"given": given, "source_path": str(source), "chunk": chunk}
+        steps.run(read_given, self.job("read_given"), [path, record], documents=documents, **of)
+        return path
 
     def expansion_of(self, index: Index, chunk: int) -> str | None:
         """The file of what is added to the documents of a chunk."""
         return self.path(layout.EXPANSION, expansion=index.expansion, chunk=chunk) if index.expansion else None
 
-    def sum(self, index: Index = PLAIN, postings_of: Index | None = None) -> str:
-        """Write the statistics of all chunks, or those of another index in their place; gives their path."""
+    def sum(self, index: Index = PLAIN) -> str:
+        """Write the statistics of all chunks; gives their path."""
         path, record = (self.path(each, analyzer=index.name) for each in (layout.STATISTICS, layout.STATISTICS_RECORD))
         postings = [self.path(layout.POSTINGS, analyzer=index.name, chunk=chunk) for chunk in range(self.chunks)]
-        steps.run(sum_statistics, self.job("sum_statistics"), [path, record], postings=postings, index=postings_of or index)
+        steps.run(sum_statistics, self.job("sum_statistics"), [path, record], postings=postings, index=index)
         return path
 
     def index_all(self, index: Index = PLAIN, threads: int = 1) -> Self:
@@ -205,6 +211,15 @@ def prepare(source: Path, *, chunks: int = 1, **how: Any) -> None:
     """Prepare a dataset of which nothing is known before."""
     expected = {"documents": None, "queries": None, "files": {}}
     call(prepare_corpus, source_path=str(source), forum=None, split="test", chunks=chunks, expected=expected, **how)
+
+
+def refused(step: Callable[[], object], folder: Path, *patterns: str) -> None:
+    """A step is refused in words that match all patterns, and leaves no file that was not there before."""
+    before = sorted(filter(Path.is_file, folder.rglob("*")))
+    with pytest.raises(BeirflowError) as caught:
+        step()
+    assert [pattern for pattern in patterns if not re.search(pattern, str(caught.value))] == [], str(caught.value)
+    assert sorted(filter(Path.is_file, folder.rglob("*"))) == before
 
 
 def rows_of(run: str | Path) -> list[Row]:

@@ -1,5 +1,6 @@
 """Models of sparse systems with random weights, in the layouts that hubs have, and the weights that oracles give."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,17 @@ def save_sparta(folder: Path, seed: int = 0) -> Path:
     return folder
 
 
+def random_rows(
+    seed: int, texts: int, terms: int, weights: Sequence[float], share: float = 0.2, without: Sequence[int] = ()
+) -> Rows:
+    """Weights for a share of all pairs of a text and a term, many of them equal; some texts have none."""
+    random = np.random.default_rng(seed)
+    has_term = random.random((texts, terms)) < share
+    has_term[[*without]] = False
+    text, term = has_term.nonzero()
+    return Rows.of(texts, text, term, random.choice(weights, len(text)).astype(np.float32))
+
+
 def spread(rows: Rows, terms: int = TERMS) -> np.ndarray:
     """Weights of all terms, float32 of shape (texts, terms)."""
     found = np.zeros((len(rows.counts), terms), np.float32)
@@ -63,3 +75,18 @@ def hidden_states(folder: Path, ids: list[int], kind: type = BertModel) -> torch
     model = kind.from_pretrained(folder).eval()
     with torch.inference_mode():
         return model(input_ids=torch.tensor([ids])).last_hidden_state[0]
+
+
+def unicoil_weights(bert: Path, unicoil: Path, ids: list[int], *, add: bool = False) -> np.ndarray:
+    """The weights of all terms in a text by Pyserini's formula, float64 of shape (terms,).
+
+    [CLS] does not count; of a repeated token the weights are added, or the largest counts.
+    """
+    head, expected = load_file(unicoil / "model.safetensors"), np.zeros(TERMS)
+    weight, bias = (
+        next(value for name, value in head.items() if name.endswith(f"tok_proj.{part}")) for part in ("weight", "bias")
+    )
+    weights = torch.relu(hidden_states(bert, ids) @ weight[0] + bias)
+    for token, found in zip(ids[1:], weights[1:].tolist(), strict=True):
+        expected[token] = expected[token] + found if add else max(expected[token], found)
+    return expected

@@ -13,14 +13,13 @@ import pytest
 import torch
 
 from beirflow.core.errors import ConfigError, DataError, ModelError
-from beirflow.core.layout import DOCUMENTS, EXPANSION_RECORD, MODEL, MODEL_OF_DATASET, MODEL_OF_DATASET_RECORD
+from beirflow.core.layout import EXPANSION_RECORD, MODEL, MODEL_OF_DATASET, MODEL_OF_DATASET_RECORD
 from beirflow.core.records import read_json
 from beirflow.extensions.expansions.sampler import drawn
 from beirflow.extensions.genq import checkpoint, steps
 from beirflow.extensions.genq.layout import TRAINING_CHECKPOINT
 from beirflow.extensions.genq.settings import Training
 from beirflow.extensions.genq.train_encoder import curve
-from beirflow.families.expansions.given import read_given
 from beirflow.models.encoders.load import load_encoder
 from beirflow.models.model_files import check_model
 from beirflow.models.model_places import next_to_record
@@ -196,8 +195,7 @@ def test_queries_from_two_versions_of_a_file_are_refused(written: TrainingResult
     made.training = Training({"path": str(source)}, batch=8)
     for chunk in range(made.chunks):
         source.write_text("".join(json.dumps({"id": i, "queries": [f"w{min(chunk, 1)}"]}) + "\n" for i, *_ in CORPUS))
-        where: dict[str, Any] = {"documents_path": made.path(DOCUMENTS), "output_path": made.queries(chunk), "chunk": chunk}
-        read_given(given=made.training.added, source_path=str(source), **where, job=made.job("read_given"))
+        made.read_given(made.training.added, source, chunk)
     refused(made, DataError, r"chunk-1\.json: read from a file .*chunk-0\.json .*run again: rm -r .*/expansions/.*/small$")
 
 

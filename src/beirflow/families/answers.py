@@ -1,7 +1,7 @@
-"""Answers: a system in memory that answers queries, like a service, one at a time or in a batch.
+"""Systems in memory that answer queries, one at a time or in a batch, to measure their latency.
 
-A family says how one of its systems is opened for this. It computes with the functions that make its runs, so that what is timed
-is what is evaluated.
+A family has a function that opens one of its systems. It computes with the functions that make its runs, so that what is timed is
+what is evaluated.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,11 +27,11 @@ Answer = Callable[[Sequence[str]], Hits]
 
 
 class NoAnswerError(BeirflowError):
-    """A system cannot be asked for one query at a time here; the message says why."""
+    """A system cannot answer single queries on this machine."""
 
 
 class Opened(NamedTuple):
-    """A system that answers."""
+    """A system in memory."""
 
     answer: Answer  # answers a batch of queries
     where: Mapping[str, str]  # device of what is in memory, "cpu" or "cuda", by name such as "model"
@@ -41,12 +41,12 @@ class Opened(NamedTuple):
 
 @dataclass(frozen=True)
 class Asked:
-    """One system on one corpus that is to answer."""
+    """The system, corpus and hardware of which a family opens a system."""
 
-    job: Job  # which says where the results are
+    job: Job  # with the folder of results
     system: System  # its settings as they are for the corpus
     dataset: str  # name of the corpus
-    run: Mapping[str, Any]  # record of its run, which says what it searched
+    run: Mapping[str, Any]  # record of its run, whose inputs are what it searched
     doc_ids: pa.Array  # all documents, chunk after chunk, strings of shape (documents,)
     sizes: Sequence[int]  # documents of each chunk
     top_k: int  # documents of an answer
@@ -54,7 +54,7 @@ class Asked:
     precision: str  # "auto", "float32", "bfloat16" or "float16"
     token_budget: int | str  # tokens of a batch, or "auto"
     threads: int  # to compute with on the CPU
-    read: dict[str, str]  # digests of what was read, by path below the results; grows
+    read: dict[str, str]  # digests of the files read so far, by path below the results
     systems: Mapping[str, System]  # by name, the system and those that it reads
     # Opens another system on the same corpus. It answers with as many documents: the first of them are then those of its run,
     # also where its cut breaks ties another way than ranks do.

@@ -1,8 +1,8 @@
 """The interface of a family of systems: it turns a prepared corpus and its queries into runs.
 
-A family is a folder with a subclass of :class:`Family`, and a line in ``config/families.py``. Nothing else names it: every other
-module asks the object, and the workflow makes a rule of each of its stages. Every default of :class:`Family` means "nothing", so
-that a family has only what it needs::
+A family is a folder with a subclass of :class:`Family`, and a line in ``config/families.py``. No other module names it: they call
+the methods of the object, and the workflow makes a rule of each of its stages. Defaults of :class:`Family` fit a family without a
+model, so that a family defines only what it needs::
 
     class LexicalFamily(Family):
         name = "lexical"
@@ -39,7 +39,7 @@ class Reads(NamedTuple):
 
 
 class TunedOn(NamedTuple):
-    """Queries that decide over settings of a system: of another split of each dataset, or of one other dataset."""
+    """Queries on which settings of a system are tuned: of another split of each dataset, or of one other dataset."""
 
     key: str  # of the setting that names the split or the dataset
     split: str | None = None
@@ -65,7 +65,7 @@ class Family:
 
     # Attributes of its settings.
     by_dataset: bool = False  # ``for_dataset``, since they differ between datasets
-    has_card: bool = False  # ``said``, names of the settings of an encoder that the configuration states; None without a card
+    has_card: bool = False  # ``said``, names of the configured settings of an encoder; None without a card
     has_expansion: bool = False  # ``added``, the expansion that is added to documents, or that the model is made from, or None
 
     # Function for latency, as "module:function"; None if the family has none.
@@ -105,7 +105,7 @@ class Family:
         return settings.for_dataset(dataset, corpus) if self.by_dataset else settings
 
     def stated(self, settings: Any) -> list[str] | None:
-        """Return the names of the settings of an encoder that the configuration states; None where models have no card."""
+        """Return the names of the configured settings of an encoder; None where models have no card."""
         return settings.said if self.has_card else None
 
     def only_candidates(self, settings: Any) -> bool:
@@ -121,7 +121,7 @@ class Family:
         return True
 
     def compared(self, settings: Any) -> tuple[str, str] | None:
-        """Return the name of the vectors that a system compares, and the similarity that is stated; None if there are none."""
+        """Return the name of the vectors that a system compares, and the configured similarity; None without vectors."""
         return None
 
     # Other systems.
@@ -135,13 +135,13 @@ class Family:
         return None
 
     def tuned_on(self, settings: Any) -> TunedOn | None:
-        """Return the queries that decide over settings; a system reads the runs of ``reads`` on these too. None if nobody's."""
+        """Return the queries on which settings are tuned; a system reads the runs of ``reads`` on these too."""
         return None
 
     def run_settings(self, settings: Any, corpus: Mapping[str, Any], config: Mapping[str, Any], measure: str) -> dict[str, Any]:
-        """Return what decides over a run: its settings, facts of the corpus, the depth, the precision of a model.
+        """Return the settings that determine a run: the system's, the corpus's, the depth, and the precision of a model.
 
-        ``measure`` is the main measure, which decides over tuned settings.
+        ``measure`` is the main measure, by which settings are tuned.
         """
         computes = self.model_record(settings) is not None or self.added(settings) is not None
         more = {"top_k": config["top_k"]} | ({"precision": config["precision"]} if computes else {})
@@ -174,7 +174,7 @@ class Family:
         return self.representations
 
     def indexes(self, settings: Any) -> list[Any]:
-        """Return what decides over each index that several systems search, with a ``name``: one, or one a language."""
+        """Return the settings of each index that several systems share, with a ``name``: one, or one for each language."""
         return []
 
     def added(self, settings: Any) -> Any:

@@ -1,7 +1,7 @@
 """The stages of families: what each reads and makes, what it gets from the experiment, and where it runs.
 
-One loop of the workflow makes a rule of each (``workflow/rules/families.smk``). What a stage asks of the experiment for a job is
-a function of a :class:`Task`; nothing here computes, and no job imports it.
+One loop of the workflow makes a rule of each (``workflow/rules/families.smk``). Inputs and parameters of a job are functions of a
+:class:`Task`; nothing here computes, and no job imports it.
 """
 
 import re
@@ -112,12 +112,12 @@ class Stage:
     """
 
     rule: str
-    function: str  # function that a job calls, "beirflow.families.<family>.<module>:<function>"
+    function: str  # step function that a job calls, "beirflow.families.<family>.<module>:<function>"
     message: str  # what a job does, with wildcards as Snakemake has them
     reads: Mapping[str, Input]  # files by name; a question returns paths, which may be outside the results
     makes: Mapping[str, Pattern]
-    params: Mapping[str, Question] = field(default_factory=dict)  # by name, what the function gets
-    makers: Mapping[str, str] = field(default_factory=dict)  # by argument, a function that makes it or is it
+    params: Mapping[str, Question] = field(default_factory=dict)  # by name, arguments of the step function
+    makers: Mapping[str, str] = field(default_factory=dict)  # by argument, the function that makes it or is it
     env: str = "data"  # file of envs/ with what it imports, unless it computes on a GPU
     threads: int | Question | None = 1  # None for as many as a job that computes on a GPU has
     gpu: bool = False  # whether it computes on a GPU, where there is one
@@ -193,32 +193,29 @@ def settings_on(*unused: str) -> Question:
     return lambda task: {key: value for key, value in asdict(task.settings).items() if key not in unused}
 
 
-def similarity(task: Task) -> str:
+def similarity(task: Task) -> Any:
     """Return the similarity of the vectors of the system."""
-    compared: str = task.own.similarity
-    return compared
+    return task.own.similarity
 
 
-def precision(task: Task) -> str:
+def precision(task: Task) -> Any:
     """Return the precision in which models compute."""
-    return str(task.experiment.config["precision"])
+    return task.experiment.config["precision"]
 
 
-def top_k(task: Task) -> int:
-    """Return the documents that a run has for a query."""
-    return int(task.experiment.config["top_k"])
+def top_k(task: Task) -> Any:
+    """Return the number of documents that a run has for a query."""
+    return task.experiment.config["top_k"]
 
 
-def retrieval(task: Task) -> dict[str, Any]:
-    """Return what decides how many documents a search keeps."""
-    kept: dict[str, Any] = task.experiment.retrieval(task.wildcards["dataset"])
-    return kept
+def retrieval(task: Task) -> Any:
+    """Return the settings that determine the number of documents that a search keeps."""
+    return task.experiment.retrieval(task.wildcards["dataset"])
 
 
-def run_settings(task: Task) -> dict[str, Any]:
-    """Return the settings that decide over a run, for its record."""
-    decisive: dict[str, Any] = task.experiment.run_settings(*task.about)
-    return decisive
+def run_settings(task: Task) -> Any:
+    """Return the settings that determine a run, for its record."""
+    return task.experiment.run_settings(*task.about)
 
 
 def code_by_name(task: Task) -> str | None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from beirflow.core.artifact import Artifact
+from beirflow.core.artifact import Artifact, Stream
 from beirflow.core.layout import EXPANSION
 from beirflow.core.records import Job, check_inputs
 from beirflow.core.verified import damaged, reading
@@ -23,21 +23,15 @@ COLUMNS = {
 
 WINDOW_ROWS = 16_384  # rows of a row group, which are in memory together while they are written
 
-
-def write_expansion(path: str | Path, kind: str, windows: Iterable[Sequence[Any]]) -> None:
-    """Write the expansion of a chunk as Parquet: columns of :data:`COLUMNS`, some rows at a time, in the order of the chunk."""
-    schema = COLUMNS[kind]
-    options = {"compression": "zstd", "write_page_checksum": True}
-    with atomic_path(path) as partial, pq.ParquetWriter(partial, schema, **options) as writer:
-        for columns in windows:
-            arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
-            writer.write_table(pa.table(arrays, schema=schema), row_group_size=WINDOW_ROWS)
+Windows = Iterable[Sequence[Any]]
+"""Columns of :data:`COLUMNS`, some rows at a time, in the order of the chunk."""
 
 
 class ExpansionFile(Artifact):
-    """Additions to the documents of a chunk, as :func:`write_expansion` wrote them."""
+    """Additions to the documents of a chunk."""
 
     pattern = EXPANSION
+    represents = True
 
     def check_rows(self, kind: str, chunk: int, documents: int) -> None:
         """Raise DataError unless the additions are of a kind, with a row for every document of a chunk."""
@@ -57,6 +51,22 @@ class ExpansionFile(Artifact):
             if not file.schema_arrow.equals(COLUMNS[self.record["kind"]]):
                 raise damaged(self.path, f"found the columns {', '.join(file.schema_arrow.names)}")
             yield from file.iter_batches(rows)
+
+    @staticmethod
+    def write(stream: Stream, data: tuple[str, Windows]) -> None:
+        """Write the kind of an expansion and its rows as Parquet."""
+        kind, windows = data
+        schema = COLUMNS[kind]
+        with pq.ParquetWriter(stream, schema, compression="zstd", write_page_checksum=True) as writer:
+            for columns in windows:
+                arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
+                writer.write_table(pa.table(arrays, schema=schema), row_group_size=WINDOW_ROWS)
+
+
+def write_expansion(path: str | Path, kind: str, windows: Windows) -> None:
+    """Write the expansion of a chunk, whole or not at all."""
+    with atomic_path(path) as partial, partial.open("wb") as stream:
+        ExpansionFile.write(stream, (kind, windows))
 
 
 def checked_expansion(path: str, kind: str, documents_path: str, job: Job) -> ExpansionFile:

@@ -10,22 +10,18 @@ from beirflow.run.by_name import by_name
 
 
 def makers() -> Mapping[str, Maker]:
-    """Return what makes expansions with models, by their kinds."""
+    """Return the functions of extensions that make expansions with models, by kind of expansion."""
     return {kind: maker for extension in extensions() for kind, maker in extension.makers.items()}
 
 
-def needed(kind: str) -> str:
-    """Return in words that expansions of a kind are made by an extension that is not here."""
-    return f"{kind} from a model need an extension that makes them (docs/extensions.md)"
-
-
 def model_problem(expansion: Expansion) -> str | None:
-    """Return why the model of an expansion cannot be used, as far as the disk can tell; None if it can, or without one."""
+    """Return why the model of an expansion cannot be used, judged by the disk alone; None if it can, or without a model."""
     if expansion.path is not None:
         return None
     maker = makers().get(expansion.kind)
     if maker is None:
-        return f"{needed(expansion.kind)}; or name a file that has them as 'path'"
+        need = f"{expansion.kind} from a model need an extension that makes them (docs/extensions.md)"
+        return f"{need}; or name a file that has them as 'path'"
     problem: str | None = by_name(maker.problem)(expansion)
     return problem
 

@@ -30,7 +30,7 @@ from beirflow.models.settings import ModelSettings
 
 DATASET = "{dataset}"  # placeholder for the name of a corpus in a path
 DIGITS = 10  # digits of the digest in a name: two expansions of one experiment never share it
-PLACES = ("offline", "weights_sha256")  # settings that say where a model is or what it must be, and change nothing that it makes
+PLACES = ("offline", "weights_sha256")  # settings that locate or verify a model, and change nothing that it makes
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Expansion:
 
     kind: ClassVar[str] = ""
     kinds: ClassVar = {"path": Keys(("path",), ("join", "scale")), "model": Keys(("model",), without=("path",))}
-    of_use: ClassVar[tuple[str, ...]] = ()  # settings of how the result is used, so that one expansion serves several uses
+    of_use: ClassVar[tuple[str, ...]] = ()  # settings of the use of the result, so that one expansion serves several uses
 
     @property
     def made_by(self) -> dict[str, Any]:
@@ -88,20 +88,20 @@ class WrittenQueries(Expansion):
     """Queries that are added to documents: a T5 writes them (docT5query), or they are in a file, as 'id' and 'queries'."""
 
     queries: Annotated[int, Interval(ge=1, le=1000)] = 40
-    """Queries written for a document; as many as in the paper of BEIR unless stated."""
-    # or "inject", those of their tokens that the text does not have stand behind it, each once (uniCOIL)
+    """Queries written for a document; by default as many as in the paper of BEIR."""
+    # or "inject": those of their tokens that the text lacks follow it, each once (uniCOIL)
     join: Annotated[str, As(Literal["append", "field"])] = "append"
-    """Whether the queries stand behind the text, or are a field of their own beside title and text together."""
+    """Way of adding the queries: appended to the text, or as a field of their own beside title and text together."""
     max_length: Tokens | None = 512
     """Tokens after which a document is cut."""
     top_k: MostProbable = 10
     """The next token is drawn from this many; 1 takes the most probable."""
     top_p: PositiveShare = 1.0
-    """And of these from the fewest whose probabilities reach this sum."""
+    """The next token is drawn from the fewest of these whose probabilities reach this sum."""
     query_length: WrittenTokens = 64
     """Tokens after which a query is cut, the first one, which begins every query, included."""
     seed: Seed = 0
-    """Of the draw, which depends on it and on the document's id."""
+    """Seed of the draw, which depends on it and on the document's id."""
     # most documents that queries are written for, drawn by the seed and their ids; None for all
     documents: Annotated[int | None, HIDDEN] = None
 
@@ -119,7 +119,7 @@ class WordWeights(Expansion):
     """Importance of each word in its document: a BERT weighs it (DeepCT), or it is in a file, as 'id' and 'weights' by word."""
 
     scale: Literal["sqrt", "none"] = "sqrt"
-    """How often a word of the weight w counts: a hundred times its root, or a hundred times w."""
+    """Frequency of a word of the weight w: a hundred times its square root, or a hundred times w."""
     max_length: Tokens | None = 350
     """Tokens after which a document is cut, special tokens included, or as many as the model reads."""
 

@@ -1,4 +1,4 @@
-"""The family of imported runs, as the experiment sees it."""
+"""The family of imported runs: its rule, files and checks."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from beirflow.families.stage import TEXTS, Stage, Task, retrieval, run_settings
 
 
 def _file(task: Task) -> str | None:
-    """Return the file outside the results with the run; None if the dataset states it."""
+    """Return the file outside the results with the run; None for the candidates of the dataset."""
     path = FAMILY.source(task.own, task.experiment.datasets[task.wildcards["dataset"]].whole_name)
     return None if path is None else str(path)
 
@@ -39,11 +39,11 @@ class ImportedFamily(Family):
     )
 
     def source(self, settings: ImportedSettings, dataset: str) -> Path | None:
-        """Return the file that holds the run on a corpus; None if the dataset states it."""
+        """Return the file that holds the run on a corpus; None for the candidates of the dataset."""
         return None if settings.of_the_dataset else settings.path(dataset)
 
     def only_candidates(self, settings: ImportedSettings) -> bool:
-        """Test whether runs are the candidates that datasets state."""
+        """Test whether runs are the candidates of the datasets."""
         return settings.of_the_dataset
 
 

@@ -29,26 +29,26 @@ from beirflow.ranking.searched import excluded_rows, read_every_id
 logger = logging.getLogger(__name__)
 
 
-@step(Run, stage="")  # what a run took that was made elsewhere is not known
+@step(Run, stage="")  # the time that the run took is not known
 def import_run(queries: Queries, documents: Documents, source_path: str, run: NewRun, drop_self_matches: bool) -> Made:
-    """Import a run, as Parquet, JSON or in TREC form; its record has the digest of the source, and what was left out.
+    """Import a run, as Parquet, JSON or in TREC form; its record has the digest of the source, and what was dropped.
 
-    If the source is ``queries.parquet``, the run is of the candidates that these have. A self match, a document that the query
-    excludes, and one that is no candidate of a query with some are dropped before the cut. Raises DataError, which names file
-    and line, if the file is no run on this corpus.
+    If the source is ``queries.parquet``, the run is that of the candidates of the queries. Self matches, documents that a query
+    excludes, and documents that are no candidates of a query with candidates are dropped before the cut. Raises DataError with
+    file and line if the file is no run on this corpus.
     """
-    asked, of_candidates = queries.read(), Path(source_path) == queries.path
-    query_ids = asked["query_id"].combine_chunks()
+    table, of_candidates = queries.read(), Path(source_path) == queries.path
+    query_ids = table["query_id"].combine_chunks()
     doc_ids, _ = read_every_id(str(documents.path))
     with unchanged(source_path) as digest:
         if of_candidates:
-            rows, unjudged = _candidates(asked, doc_ids, source_path), 0
+            rows, unjudged = _candidates(table, doc_ids, source_path), 0
         else:
             rows, unjudged = of_judged_queries(source_path, read_rows(Path(source_path)), query_ids)
     query = pc.index_in(rows["query_id"], value_set=query_ids).to_numpy()
     row = _rows_of_documents(source_path, run.dataset, rows, doc_ids)
     check_repetition(source_path, rows, query, row)
-    excluded = excluded_rows(asked, doc_ids, drop_self_matches=drop_self_matches)
+    excluded = excluded_rows(table, doc_ids, drop_self_matches=drop_self_matches)
     asking, place = np.nonzero(excluded >= 0)
     kept = ~np.isin(query.astype(np.int64) * len(doc_ids) + row, asking * len(doc_ids) + excluded[asking, place])
     otherwise = queries_ranked_otherwise(rows, query)
@@ -90,7 +90,9 @@ def _rows_of_documents(source_path: str, dataset: str, rows: pa.Table, doc_ids: 
     numbers = pc.index_in(rows["doc_id"], value_set=doc_ids)
     if numbers.null_count:
         place = int(np.argmax(numbers.is_null().to_numpy(zero_copy_only=False)))
-        said = f"{source_path}:{rows['line'][place]}: the corpus of {dataset} has no document {rows['doc_id'][place].as_py()!r}"
+        problem = (
+            f"{source_path}:{rows['line'][place]}: the corpus of {dataset} has no document {rows['doc_id'][place].as_py()!r}"
+        )
         todo = "does the run belong to another dataset, or to all of one of which this is a sample?"
-        raise DataError(f"{said}, nor those of {numbers.null_count - 1} other rows; {todo}")
+        raise DataError(f"{problem}, nor those of {numbers.null_count - 1} other rows; {todo}")
     return numbers.to_numpy().astype(np.int64)

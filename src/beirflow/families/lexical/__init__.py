@@ -1,7 +1,7 @@
-"""Lexical systems: BM25 over postings, with what is added to the documents.
+"""Lexical systems: BM25 over postings of documents, or of documents with an expansion.
 
-Steps: ``index_chunk`` analyses the documents of a chunk, ``sum_statistics`` sums up over the chunks, and ``search_index`` scores
-every document with a term of a query, in Lucene's arithmetic.
+Steps: ``index_chunk`` analyses the documents of a chunk, ``sum_statistics`` adds up document frequencies and lengths over the
+chunks, and ``search_index`` scores every document of a chunk that has a term of a query, in Lucene's arithmetic.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,29 +35,27 @@ class LexicalSettings:
 
     name: Annotated[str, HIDDEN]
     k1: Annotated[float, Interval(ge=0, le=1000)] = 0.9
-    """How late the weight of a repeated term saturates; 0 makes the number of repetitions irrelevant."""
+    """Saturation of term frequency: the higher, the more a repeated term counts; with 0, repetitions do not count."""
     b: Share = 0.4
-    """How much long documents are held back, from 0, not at all, to 1."""
+    """Normalisation by the length of documents, from 0 for none to 1."""
     fields: Annotated[Sequence[str], As(Annotated[Any, Expected(FIELDS.__contains__, choices=FIELDS)])] = ("contents",)
-    """What is searched: title and text as one field (contents), or title, text or both with statistics of their own, their scores
-    added; with [title], a document without text is never found, as in Anserini."""
+    """Fields that are searched: title and text as one (contents), or title, text or both with statistics of their own, whose
+    scores are added; with [title], a document without text is never found, as in Anserini."""
     analyzer: Name = ENGLISH
-    """What turns texts into terms, lucene- and a language; that of the language of each dataset unless stated."""
+    """Analyzer of texts, lucene- and a language; by default that of the language of each dataset."""
     ties: Ties = "ascending"
-    """Which of several documents with the same score the cut at top_k keeps: those with the first ids, as Lucene does, or the
-    last."""
+    """Order of the ids of documents with the same score at the cut at top_k: the first are kept, as by Lucene, or the last."""
     expansion: WrittenQueries | None = None
     """Queries that are added to every document (docT5query)."""
     weights: WordWeights | None = None
     """Weights in place of the frequencies of the words (DeepCT)."""
-    # by dataset in another language, where no analyzer is stated
+    # by dataset in another language, unless an analyzer is configured
     analyzers: Annotated[Mapping[str, str], HIDDEN] = field(default_factory=dict)
     query_weights: Literal["counts", "bm25"] = "counts"
-    """How much a term of a query counts: as often as the query has it; or as if the query were a document, as in Pyserini's
-    bm25qs."""
+    """Weight of a term in a query: its count; or its BM25 weight as if the query were a document, as in Pyserini's bm25qs."""
 
     def __post_init__(self) -> None:
-        """Convert entries of a configuration, and what the parameters of a rule or a manifest made of settings."""
+        """Convert the mappings of a configuration, of a rule's parameters or of a manifest to settings."""
         for key, kind in (("expansion", WrittenQueries), ("weights", WordWeights)):
             given: Any = getattr(self, key)
             if isinstance(given, Mapping):
@@ -69,7 +67,7 @@ class LexicalSettings:
 
     @property
     def added(self) -> Expansion | None:
-        """Additions to the documents; None without any."""
+        """Expansion of the documents; None without one."""
         return self.expansion or self.weights
 
     @property
@@ -90,20 +88,18 @@ class LexicalSettings:
     def searched(self) -> tuple[str, ...]:
         """Fields of the postings that are searched.
 
-        Queries that are a field of their own stand where titles do, and title and text together where texts do: so the field of
-        the queries counts where there is a text, as each field does.
+        An expansion that is a field of its own is indexed in place of the title, and title and text together as the text.
         """
         return ("title", "text") if self.expansion and self.expansion.join == "field" else tuple(self.fields)
 
 
-def _index(task: Task) -> dict[str, Any]:
-    """Return what decides over the postings of a job."""
-    fields: dict[str, Any] = task.index._asdict()
-    return fields
+def _index(task: Task) -> Any:
+    """Return the fields of the index of a job."""
+    return task.index._asdict()
 
 
 class LexicalFamily(Family):
-    """Systems that count terms."""
+    """Systems that match terms with BM25."""
 
     name = "lexical"
     settings = LexicalSettings
@@ -140,7 +136,7 @@ class LexicalFamily(Family):
     )
 
     def system(self, name: str, entry: Mapping[str, Any]) -> System:
-        """Make a system; unless its entry states an analyzer, that of each dataset is the one of its language."""
+        """Make a system; without an analyzer in its entry, each dataset has that of its language."""
         return super().system(name, entry if "analyzer" in entry else {**entry, "analyzers": _analyzers()})
 
     def problem(self, settings: LexicalSettings) -> Setting | None:
@@ -162,12 +158,12 @@ class LexicalFamily(Family):
                 return Setting("fields", list(settings.fields), todo)
         for key in ("expansion", "weights"):
             added = getattr(settings, key)
-            if added and (found := model_problem(added)):
-                return Setting(f"{key}.model", added.model, found)
+            if added and (problem := model_problem(added)):
+                return Setting(f"{key}.model", added.model, problem)
         return None
 
     def problems_on(self, settings: LexicalSettings, datasets: Iterable[str]) -> list[Setting]:
-        """Return the datasets whose language has no analyzer here."""
+        """Return the missing analyzers of the languages of datasets."""
         missing: dict[str, list[str]] = {}
         for dataset in datasets:
             if _problem_with(analyzer := settings.analyzers.get(dataset, ENGLISH)):
@@ -178,7 +174,7 @@ class LexicalFamily(Family):
         ]
 
     def learns(self, settings: LexicalSettings) -> bool:
-        """Test whether a model adds to the documents."""
+        """Test whether documents have an expansion, which a model made."""
         return settings.added is not None
 
     def in_paths(self, settings: LexicalSettings) -> dict[str, str]:
@@ -186,14 +182,13 @@ class LexicalFamily(Family):
         return {"system": settings.name, "analyzer": settings.index.name}
 
     def indexes(self, settings: LexicalSettings) -> list[Index]:
-        """Return the postings that are searched, of datasets in each language."""
+        """Return the indexes that the system searches, one for each language."""
         return [settings.index, *(settings.for_dataset(dataset).index for dataset in settings.analyzers)]
 
     def given_files(self, settings: LexicalSettings, dataset: str) -> dict[str, Path]:
-        """Return the file that holds what is added to the documents of a corpus; none where a model makes it."""
-        added = {"expansion": settings.expansion, "weights": settings.weights}
-        files = {f"{key}.path": value.file(dataset) for key, value in added.items() if value}
-        return {key: path for key, path in files.items() if path}
+        """Return the given file with the expansion of the documents of a corpus; none where a model makes it."""
+        path = settings.added and settings.added.file(dataset)
+        return {f"{'expansion' if settings.expansion else 'weights'}.path": path} if path else {}
 
     def stored_bytes(self, settings: LexicalSettings, documents: int, words: float) -> float:
         """Return the bytes of the postings of documents."""
@@ -206,7 +201,7 @@ class LexicalFamily(Family):
 
 @cache
 def _analyzers() -> dict[str, str]:
-    """Return by dataset of the catalogue that is not in English the analyzer of its language, here or not."""
+    """Return by dataset of the catalogue the analyzer of its language unless that is English, installed or not."""
     kinds = load_catalogue().kinds
     every = {name: f"lucene-{kind['language'].lower()}" for name, kind in kinds.items() if kind["language"] != "Multilingual"}
     return {name: analyzer for name, analyzer in every.items() if analyzer != ENGLISH}

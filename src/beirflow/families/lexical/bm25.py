@@ -80,11 +80,13 @@ def inverse_norms(field: FieldStatistics, k1: float, b: float) -> np.ndarray:
 
 
 def normalise(counts: np.ndarray, inverse: np.ndarray) -> np.ndarray:
-    """Return the denominators ``1 + tf * inverse`` of n postings, float32 of shape (n,), from counts above 0."""
-    values = counts.astype(np.float32)  # each step reuses its memory: allocating takes longer than the arithmetic
-    values *= inverse
-    values += np.float32(1)
-    return values
+    """Return the denominators ``1 + tf * inverse`` of n postings, float32 of shape (n,), in the memory of ``inverse``.
+
+    ``counts`` are above 0.
+    """
+    np.multiply(counts, inverse, out=inverse, dtype=np.float32)
+    inverse += np.float32(1)
+    return inverse
 
 
 def scores(denominators: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The fields of a lexical system that each of its steps depends on."""
+"""The settings of a lexical system that each of its steps depends on."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
@@ -7,11 +7,11 @@ from beirflow.families.postings.names import ENGLISH
 
 
 class Index(NamedTuple):
-    """Settings that decide over the postings of a corpus."""
+    """Settings that determine the postings of a corpus."""
 
     analyzer: str = ENGLISH  # of texts into terms
-    expansion: str | None = None  # name of what is added to the documents; None where nothing is
-    use: str = ""  # "append" or "field"; or how weights become frequencies, "sqrt" or "none"; empty where nothing is added
+    expansion: str | None = None  # name of the expansion of the documents; None without one
+    use: str = ""  # "append" or "field" of queries, "sqrt" or "none" of weights; empty without an expansion
 
     @property
     def kind(self) -> str:
@@ -25,7 +25,7 @@ class Index(NamedTuple):
 
 
 class Bm25(NamedTuple):
-    """The fields of a lexical system that decide over a search."""
+    """Settings that determine a search."""
 
     index_name: str  # of the index that is searched
     k1: float

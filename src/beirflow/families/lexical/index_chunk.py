@@ -23,7 +23,7 @@ HUNDRED = 100  # count of a word of the weight 1 (DeepCT, section 3.2)
 def index_chunk(documents: Documents, expansion: ExpansionFile | None, index: Index, chunk: int, threads: int = 1) -> Made:
     """Analyse the documents of one chunk, with what is added to them: postings, which serve every system with this index.
 
-    ``threads`` more than the calling one cut texts. Raises DataError for an expansion that is damaged or of other documents.
+    ``threads``, besides the calling one, cut texts into pieces. Raises DataError if an expansion is damaged or of other texts.
     """
     size = documents.sizes[chunk]
     if expansion:

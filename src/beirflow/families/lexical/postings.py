@@ -1,10 +1,11 @@
 """Postings of a chunk on disk: its terms, the documents of each term, and the lengths of the documents.
 
-A file is one batch of columns, of which a reader may take those of terms and documents alone. Rows of documents are stored as
-differences, which compress to little more than a byte.
+A file has columns, of which a reader may take those of terms and documents alone. Rows of documents are stored as differences,
+which compress to little more than a byte. It is one batch; in files of version 0.1.0 others follow, each with further postings.
 """
 
 import platform
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,7 +19,7 @@ from beirflow.families.lexical.bm25 import length_codes
 from beirflow.families.postings.columns import ColumnWriter, read_columns
 from beirflow.families.postings.names import analyses
 
-FORMAT = b"beirflow postings 3"
+FORMAT = b"beirflow postings 2"
 
 TERM_COLUMNS = ("terms", "frequencies", "title_frequencies", "text_frequencies")
 POSTING_COLUMNS = ("rows", "title_counts", "text_counts")
@@ -69,13 +70,16 @@ class ChunkPostings(Artifact):
         """
         names = [*TERM_COLUMNS, *DOCUMENT_COLUMNS, *(POSTING_COLUMNS if postings else [])]
         with reading(self.path, "the postings"):
-            (columns,) = read_columns(self.path, _metadata(analyzer), names)
+            batches = [*read_columns(self.path, _metadata(analyzer), names)]
+        columns = {name: pa.chunked_array([batch[name] for batch in batches]).combine_chunks() for name in names}
         values = dict.fromkeys(POSTING_COLUMNS, np.empty(0, np.int32))
         values |= {name: each if name == "terms" else each.to_numpy(zero_copy_only=False) for name, each in columns.items()}
-        found = Postings(**values | {"rows": np.cumsum(values["rows"], dtype=np.int32)})
-        if problem := _problem(found, postings):
+        if postings:
+            values["rows"] = concatenated([np.cumsum(batch["rows"].to_numpy(), dtype=np.int32) for batch in batches])
+        whole = Postings(**values)
+        if problem := _problem(whole, postings):
             raise damaged(self.path, problem)
-        return found
+        return whole
 
     @staticmethod
     def write(stream: Stream, data: tuple[Postings, str]) -> None:
@@ -86,23 +90,28 @@ class ChunkPostings(Artifact):
             writer.write(columns | {"rows": np.diff(postings.rows, prepend=np.int32(0))})
 
 
+def concatenated(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Concatenate arrays without a copy of a single one, since fresh memory takes longer than the arithmetic."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
 def _metadata(analyzer: str) -> dict[str, bytes | str]:
     return {"format": FORMAT, "analyzer": analyzer}
 
 
-def _problem(found: Postings, with_postings: bool) -> str | None:
+def _problem(whole: Postings, with_postings: bool) -> str | None:
     """Return the contradiction in what was read; None without one."""
     for group in (TERM_COLUMNS, POSTING_COLUMNS, DOCUMENT_COLUMNS):
-        lengths = {name: len(getattr(found, name)) for name in group}
+        lengths = {name: len(getattr(whole, name)) for name in group}
         if len(set(lengths.values())) > 1:
             return f"found columns of different lengths, {lengths}"
-    if (found.frequencies < 1).any():
+    if (whole.frequencies < 1).any():
         return "found terms without documents"
-    if with_postings and len(found.rows) != found.starts[-1]:
-        return f"found {len(found.rows)} postings, but frequencies of {found.starts[-1]}"
-    documents = len(found.text_lengths)
-    if len(found.rows) and not 0 <= found.rows.min() <= found.rows.max() < documents:
-        return f"found postings of the rows {found.rows.min()} to {found.rows.max()} among {documents} documents"
+    if with_postings and len(whole.rows) != whole.starts[-1]:
+        return f"found {len(whole.rows)} postings, but frequencies of {whole.starts[-1]}"
+    documents = len(whole.text_lengths)
+    if len(whole.rows) and not 0 <= whole.rows.min() <= whole.rows.max() < documents:
+        return f"found postings of the rows {whole.rows.min()} to {whole.rows.max()} among {documents} documents"
     return None
 
 

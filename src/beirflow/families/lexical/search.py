@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from beirflow.families.lexical.bm25 import normalise, scores
-from beirflow.families.lexical.postings import Postings
+from beirflow.families.lexical.postings import Postings, concatenated
 from beirflow.families.lexical.queries import QueryTerms, WeightedField
 from beirflow.families.lexical.statistics import places_in_order
 from beirflow.families.postings.search import Lists, QueryLists, search_lists
@@ -26,7 +26,8 @@ def search_postings(
     terms = places_in_order(queries.distinct, postings.terms)
     lists, spans = zip(*(_lists_of_field(field, postings, terms) for field in fields), strict=True)
     firsts = np.cumsum([0, *(len(each.rows) for each in lists[:-1])])
-    whole = Lists(len(postings.text_lengths), *(np.concatenate(columns) for columns in list(zip(*lists, strict=True))[1:]))
+    rows, values = (concatenated(columns) for columns in list(zip(*lists, strict=True))[1:])
+    whole = Lists(len(postings.text_lengths), rows, values)
     of_terms = np.stack([of_field + first for of_field, first in zip(spans, firsts, strict=True)], axis=1)
     weights = np.stack([field.weights for field in fields], axis=1).reshape(-1)
     of_queries = QueryLists(of_terms[queries.terms].reshape(-1, 2), weights, queries.starts * len(fields))
@@ -47,13 +48,13 @@ def _lists_of_field(field: WeightedField, postings: Postings, terms: np.ndarray)
 
     rows = take(postings.rows)
     if field.name == "contents":
-        counts = np.add(take(postings.title_counts), take(postings.text_counts), dtype=np.uint32)
+        counts = np.add(take(postings.title_counts), take(postings.text_counts), dtype=np.float32)
     elif field.name == "title":
         counts = take(postings.title_counts) * postings.text_filled[rows]  # a document without text is not indexed
     else:
         counts = take(postings.text_counts)
-    has_term = counts > 0
-    if not has_term.all():
+    if field.name != "contents":
+        has_term = counts > 0
         rows, counts = rows[has_term], counts[has_term]
         offsets = np.concatenate([[0], np.cumsum(has_term)])[offsets]
     inverse = field.inverse_norms[postings.length_codes[field.name][rows]]

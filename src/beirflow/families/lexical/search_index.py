@@ -40,6 +40,6 @@ def search_index(
         frequencies = Frequencies(statistics.path, bm25.searched).of(analyzed.distinct)
         fields = weigh(analyzed, bm25, statistics.counts, frequencies)
         hits, self_matches = search_postings(analyzed, fields, opening.result(), cut.result(), threads)
-    searched = [postings, statistics, *([expansion] if expansion else [])]
+    sources = sources_of([postings, statistics, *([expansion] if expansion else [])])
     counts = {"self_matches_dropped": self_matches}
-    return Made(hits, made={}, counts=counts, sources=sources_of(searched), top_k=retrieval.top_k, ties=bm25.ties)
+    return Made(hits, made={}, counts=counts, sources=sources, top_k=retrieval.top_k, ties=bm25.ties)

@@ -1,7 +1,4 @@
-"""Statistics of a corpus: the document frequency of each term, and the lengths of documents.
-
-They are a sum over the chunks. Memory is bounded by the terms of the corpus and those of some chunks.
-"""
+"""Statistics of a corpus: the document frequency of each term, and the lengths of documents, added up over the chunks."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,9 +17,9 @@ from beirflow.families.lexical.fields import Index
 from beirflow.families.lexical.postings import ChunkPostings, Postings, made_with
 from beirflow.ranking.searched import places_of
 
-BISECTED = 1000  # terms that are all looked at in the time in which one is found by bisection
+BISECTED = 1000  # terms that a scan looks at in the time in which one is found by bisection
 
-PENDING_TERMS = 1 << 22  # number of terms of chunks that wait to be added up: some 40 bytes each
+PENDING_TERMS = 1 << 22  # terms of chunks that are in memory before they are added up, some 40 bytes each
 
 FREQUENCIES = {"contents": "frequencies", "title": "title_frequencies", "text": "text_frequencies"}
 """The column of :class:`~beirflow.families.lexical.postings.Postings` that counts the documents of each field."""
@@ -50,7 +47,7 @@ class CorpusStatistics(NamedTuple):
 
 
 class Statistics(Artifact):
-    """The statistics of a corpus on disk: in how many documents each term is; the record has the other counts."""
+    """Document frequencies of a corpus on disk; the record has the other counts."""
 
     pattern = STATISTICS
     represents = True
@@ -68,7 +65,7 @@ class Statistics(Artifact):
 
 @step(Statistics, stage="index", ancestors=(DOCUMENTS,), same=("analyzer",))
 def sum_statistics(postings: Sequence[ChunkPostings], index: Index) -> Made:
-    """Sum up the statistics of all chunks: in how many documents each term is, and how many terms the documents have."""
+    """Add up the statistics of all chunks: document frequencies of terms, and lengths of documents."""
     table, counts = add_up(each.read(index.name, postings=False) for each in postings)
     left_out = {"documents_without_contents": counts.without_contents, "documents_without_text": counts.without_text}
     made = made_with(index.analyzer)
@@ -78,14 +75,14 @@ def sum_statistics(postings: Sequence[ChunkPostings], index: Index) -> Made:
 def add_up(chunks: Iterable[Postings]) -> tuple[pa.Table, CorpusStatistics]:
     """Add up the statistics of the postings of all chunks.
 
-    Returns ``term``, in byte order, and in how many documents each field has it, int64; and the other counts.
+    Returns ``term``, in byte order, and its document frequency in each field, int64; and the other counts.
     """
     counts = np.zeros((3, 3), np.int64)
     total, pending = TABLE.empty_table(), []
     for chunk in chunks:
         counts += _counts(chunk)
-        arrays = [chunk.terms, *(pa.array(getattr(chunk, column)).cast(pa.int64()) for column in FREQUENCIES.values())]
-        pending.append(pa.Table.from_arrays(arrays, schema=TABLE))
+        frequencies = (pa.array(getattr(chunk, column), pa.int64()) for column in FREQUENCIES.values())
+        pending.append(pa.Table.from_arrays([chunk.terms, *frequencies], schema=TABLE))
         if sum(map(len, pending)) > PENDING_TERMS:
             total, pending = _sum([total, *pending]), []
     total = _sum([total, *pending]).sort_by("term")
@@ -95,7 +92,10 @@ def add_up(chunks: Iterable[Postings]) -> tuple[pa.Table, CorpusStatistics]:
 
 
 def _counts(chunk: Postings) -> np.ndarray:
-    """Return a row a field: its documents, its terms; in a third column all documents, those without contents or text."""
+    """Return for contents, title and text the documents with a term and the terms, int64 of shape (3, 3).
+
+    The third column has other counts: all documents, those without contents, and those without text.
+    """
     in_contents = chunk.title_filled | chunk.text_filled
     lengths = chunk.title_lengths + chunk.text_lengths, chunk.title_lengths * chunk.text_filled, chunk.text_lengths
     others = len(in_contents), (~in_contents).sum(), (~chunk.text_filled).sum()
@@ -103,23 +103,22 @@ def _counts(chunk: Postings) -> np.ndarray:
 
 
 def _sum(tables: list[pa.Table]) -> pa.Table:
-    """Return one row a term, in no order."""
-    names = list(FREQUENCIES)
-    whole = pa.concat_tables(tables).group_by("term").aggregate([(name, "sum") for name in names])
-    return whole.select(["term", *(f"{name}_sum" for name in names)]).rename_columns(TABLE.names).cast(TABLE)
+    """Add up frequencies: one row per term, in no order."""
+    whole = pa.concat_tables(tables).group_by("term").aggregate([(name, "sum") for name in FREQUENCIES])
+    return pa.table([whole["term"], *(whole[f"{name}_sum"] for name in FREQUENCIES)], schema=TABLE)
 
 
 class Frequencies:
-    """In how many documents fields have terms, from the table of :func:`add_up`, in memory."""
+    """Document frequencies of a corpus in memory, in some fields."""
 
     def __init__(self, table_path: str | Path, fields: Sequence[str]) -> None:
         # ``pq.read_table`` would import all of Arrow's datasets.
         table = pq.ParquetFile(table_path, page_checksum_verification=True).read(["term", *fields])
         self._terms = table["term"].combine_chunks()
-        self._counts = {field: np.append(table[field].to_numpy(), 0) for field in fields}  # the last for -1
+        self._counts = {field: np.append(table[field].to_numpy(), 0) for field in fields}  # at -1 for unknown terms
 
     def of(self, terms: pa.Array) -> dict[str, np.ndarray]:
-        """Return by field in how many documents it has terms, 0 for unknown ones, int64."""
+        """Return by field the document frequencies of terms, 0 for unknown ones, int64 of shape (terms,)."""
         places = places_in_order(terms, self._terms)
         return {field: counts[places] for field, counts in self._counts.items()}
 

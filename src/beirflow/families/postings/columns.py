@@ -1,4 +1,4 @@
-"""Columns of several lengths in one file: Arrow's IPC with one row per batch, in which every column is a list.
+"""Columns of several lengths in one file of Arrow's IPC, with one row per batch, in which every column is a list.
 
 A reader takes only the columns that it needs, one batch after the other. The same content makes the same bytes.
 """
@@ -41,10 +41,8 @@ class ColumnWriter:
         self._writer.write_batch(pa.record_batch(lists, schema=schema))
 
 
-def read_columns(
-    path: str | Path, metadata: Mapping[str, bytes | str], wanted: Sequence[str], batch: int | None = None
-) -> Iterator[dict[str, pa.Array]]:
-    """Yield the wanted columns of each batch, or of one, that :class:`ColumnWriter` wrote, by name.
+def read_columns(path: str | Path, metadata: Mapping[str, bytes | str], wanted: Sequence[str]) -> Iterator[dict[str, pa.Array]]:
+    """Yield the wanted columns of each batch that :class:`ColumnWriter` wrote, by name.
 
     Raises ValueError if it was written with other metadata. Arrow has exceptions of its own for what it cannot read.
     """
@@ -55,7 +53,7 @@ def read_columns(
             raise ValueError(f"found {schema.metadata}, expected {expected}")
         options = pa.ipc.IpcReadOptions(included_fields=[schema.names.index(name) for name in wanted])
         reader = pa.ipc.open_file(source, options=options)
-        for number in range(reader.num_record_batches) if batch is None else [batch]:
+        for number in range(reader.num_record_batches):
             columns = reader.get_batch(number)
             columns.validate(full=True)
             yield {name: columns[name].flatten() for name in wanted}

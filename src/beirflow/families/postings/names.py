@@ -10,7 +10,7 @@ ELSEWHERE = "those of other languages need an extension that has them (docs/exte
 
 
 def analyses() -> Mapping[str, Analysis]:
-    """Return by name how an analyzer is made, or why there is none."""
+    """Return by name the function that makes an analyzer, or the reason why there is none."""
     of_extensions = {name: each for extension in extensions() for name, each in extension.analyzers.items()}
     return {ENGLISH: Analysis("beirflow.families.postings.analyzer:english"), **of_extensions}
 

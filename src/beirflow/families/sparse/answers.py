@@ -16,10 +16,7 @@ IN_MEMORY = 6.0  # memory of weights relative to disk, where they are compressed
 
 
 def open_answers(asked: Asked) -> Opened:
-    """Open a sparse system with its weights in memory.
-
-    Raises NoAnswerError if the weights do not fit into memory.
-    """
+    """Open a sparse system with its weights in memory. Raises NoAnswerError if they do not fit there."""
     settings: SparseSettings = asked.system.settings
     check_model(settings, asked.file(MODEL))
     weigher = Weigher(settings.name, read_parts(settings).queries, **asked.on)

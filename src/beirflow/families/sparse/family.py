@@ -1,4 +1,4 @@
-"""The family of learned sparse systems, as the experiment sees it."""
+"""The family of learned sparse systems: its rules, files and checks."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from beirflow.core.digests import file_state
 from beirflow.core.patterns import Pattern
 from beirflow.families.expansions.models import model_problem as expansion_problem
 from beirflow.families.family import Family
-from beirflow.families.sparse.layouts import AROUND, OF_A_HEAD, read_parts
+from beirflow.families.sparse.layouts import HEAD_SETTINGS, SPECIAL_TOKENS, read_parts
 from beirflow.families.sparse.settings import USUAL_LENGTHS, SparseSettings
 from beirflow.families.stage import DOCUMENTS, MODEL, QUERIES, Stage, Task, own, precision, searches
 from beirflow.families.system import Setting
@@ -96,13 +96,13 @@ class SparseFamily(Family):
     )
 
     def tolerance(self, settings: SparseSettings, precision: str) -> float:
-        """Return the same, and the step of weights that are integers."""
+        """Return the tolerance of the precision, and of quantized weights that of rounding to integers."""
         return super().tolerance(settings, precision) + (0.0 if settings.quantize == "none" else 2e-2)
 
     def problem(self, settings: SparseSettings) -> Setting | None:
         """Return why the system cannot run: contradictory settings or a missing model; None if it can."""
         if settings.head == "unicoil":
-            for key in OF_A_HEAD:
+            for key in HEAD_SETTINGS:
                 if (value := getattr(settings, key)) is not None:
                     return Setting(key, value, "uniCOIL gives each token one weight and ignores this; remove the key")
         added = settings.expansion
@@ -114,11 +114,11 @@ class SparseFamily(Family):
         if settings.head != "unicoil":
             todo = f"a model with head: {settings.head} adds terms itself; expected head: unicoil"
             return Setting("expansion", added.name, todo)
-        longest = (settings.text_length or 0) + (settings.expansion_length or 0) + AROUND
+        longest = (settings.text_length or 0) + (settings.expansion_length or 0) + SPECIAL_TOKENS
         if settings.max_length is not None and longest > settings.max_length:
             todo = "lower text_length or expansion_length"
             lengths = f"text_length {settings.text_length}, expansion_length {settings.expansion_length}"
-            needs = f"{lengths} and {AROUND} special tokens are {longest}"
+            needs = f"{lengths} and {SPECIAL_TOKENS} special tokens are {longest}"
             return Setting("max_length", settings.max_length, f"{needs}; {todo}, or raise it")
         if problem := expansion_problem(added):
             return Setting("expansion.model", added.model, problem)

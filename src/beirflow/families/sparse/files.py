@@ -81,14 +81,14 @@ class Segment(NamedTuple):
     weights: np.ndarray  # the weight of the term in it, above 0, float32 or uint16 of shape (p,)
 
 
-def _segments(windows: Iterable[Rows]) -> Iterator[Segment]:
+def segments_of(windows: Iterable[Rows]) -> Iterator[Segment]:
     """Yield the segments of a chunk, at least one, from the weights of its documents; those of a few may come at once."""
     segment = None
     for rows in cut(windows, SEGMENT_POSTINGS, SEGMENT_DOCUMENTS):
-        segment = _inverted(rows)
+        segment = _invert(rows)
         yield segment
     if segment is None:
-        yield _inverted(Rows.together([]))
+        yield _invert(Rows.together([]))
 
 
 def _stored(weights: np.ndarray, quantize: str) -> np.ndarray:
@@ -100,7 +100,7 @@ def _stored(weights: np.ndarray, quantize: str) -> np.ndarray:
     return weights.astype(STORED[quantize])
 
 
-def _inverted(rows: Rows) -> Segment:
+def _invert(rows: Rows) -> Segment:
     largest = int(rows.terms.max(initial=0))
     keys = rows.terms.astype(np.uint16) if largest <= np.iinfo(np.uint16).max else rows.terms  # short ones sort in linear time
     order = np.argsort(keys, kind="stable")
@@ -177,7 +177,7 @@ class ChunkWeights(Artifact):
         """Write quantized weights as they come, and how they are quantized. Raises ModelError if one is too large."""
         windows, quantize = data
         with ColumnWriter(stream, _metadata("postings", quantize)) as writer:
-            for segment in _segments(windows):
+            for segment in segments_of(windows):
                 columns = {
                     "documents": np.array([segment.documents]),
                     "terms": segment.terms,

@@ -1,12 +1,15 @@
-"""Heads of sparse models: their weights, each of which is used or refused, and from hidden states to weights of a vocabulary.
+"""Heads of sparse models: loading them, with every weight used or refused, and pooling token logits to weights of terms.
 
-A term's logit is the product of its row in a matrix with the hidden state of a position. Of these only the maximum over the
-positions of a text is needed, or a sum of logarithms. So the product is computed in blocks of texts and terms, each in the same
-memory and pooled before the next, without an array of every position and term of a batch.
+SPLADE (Formal et al. 2021) gives the term j of a text the weight
+
+    w_j = max_i log(1 + relu(h_i . E_j + b_j)),    in its first version the sum over i
+
+where h_i is the hidden state of token i, and E_j and b_j are the row and the bias of term j in the output layer. The products are
+computed in blocks of texts and terms, each in the same buffer and pooled before the next, so that no array holds every token and
+term of a batch.
 """
 
-from collections.abc import Mapping
-from pathlib import Path
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import torch
@@ -25,10 +28,10 @@ cores: a third less time than in blocks of 32 MB for hidden states of 128 number
 
 CUDA_LOGITS = 1 << 27  # logits of a block on a GPU, where few large products are fast
 
-NOT_PART_OF_IT = r"(^|\.)(pooler\.(dense\.)?(weight|bias)|cls\.seq_relationship\.(weight|bias)|embeddings\.position_ids)$"
-"""Weights of checkpoints beyond the head: of BERT's pooler, of its other task, and numbers of positions."""
+UNUSED = r"(^|\.)(pooler\.(dense\.)?(weight|bias)|cls\.seq_relationship\.(weight|bias)|embeddings\.position_ids)$"
+"""Names of weights that a head does not use: of BERT's pooler and of its other task, and position numbers."""
 
-BESIDE = {"may_lack": NOT_PART_OF_IT, "may_have": NOT_PART_OF_IT}
+OPTIONAL = {"may_lack": UNUSED, "may_have": UNUSED}
 
 HEADS = {"splade": "a masked language model with its head", "unicoil": "a BERT with tok_proj", "sparta": "a bare model"}
 """Expected model of each kind of part that has one."""
@@ -67,7 +70,7 @@ def pool_terms(
     step = max(1, CUDA_LOGITS // (positions * terms) if hidden.is_cuda else CPU_TOKENS // positions)
     tokens = min(step, texts) * positions
     width = min(terms, CUDA_LOGITS // positions if hidden.is_cuda else max(CPU_TERMS, CPU_TERMS * CPU_TOKENS // tokens))
-    room = torch.empty(tokens * width, dtype=hidden.dtype, device=hidden.device)
+    buffer = torch.empty(tokens * width, dtype=hidden.dtype, device=hidden.device)
     matrices = torch.split(vocabulary.matrix, width)
     biases = (None,) * len(matrices) if vocabulary.bias is None else torch.split(vocabulary.bias.float(), width)
     for first in range(0, texts, step):
@@ -75,7 +78,7 @@ def pool_terms(
         flat = states[rows].reshape(-1, dim)
         for matrix, bias, pooled in zip(matrices, biases, torch.split(weights[rows], width, dim=1), strict=True):
             shape = flat.shape[0], matrix.shape[0]
-            logits = room[: shape[0] * shape[1]].view(shape)
+            logits = buffer[: shape[0] * shape[1]].view(shape)
             torch.mm(flat, matrix.T, out=logits)
             of_texts = logits.view(-1, positions, shape[1])
             pooled.copy_(of_texts.amax(dim=1) if pooling == "max" else _sum(of_texts, mask[rows], bias, activation))
@@ -86,7 +89,7 @@ def pool_terms(
 
 
 def pool_logits(logits: torch.Tensor, mask: torch.Tensor, *, pooling: str = "max", activation: str = "relu") -> torch.Tensor:
-    """Do the same as :func:`pool_terms` from logits of shape (batch, positions, terms)."""
+    """Compute the same weights as :func:`pool_terms` from logits of shape (batch, positions, terms)."""
     if pooling == "sum":
         return _sum(logits, mask, None, activation)
     return _activate(torch.where(mask[:, :, None] > 0, logits, logits[:, :1]).amax(dim=1).float(), activation)
@@ -108,8 +111,8 @@ def keep_most(weights: torch.Tensor, most: int) -> torch.Tensor:
         return weights
     last = weights.topk(most, dim=1).values[:, -1:]
     above, tied = weights > last, weights == last
-    room = most - above.sum(dim=1, keepdim=True)
-    return torch.where(above | (tied & (tied.cumsum(dim=1) <= room)), weights, 0)
+    free = most - above.sum(dim=1, keepdim=True)
+    return torch.where(above | (tied & (tied.cumsum(dim=1) <= free)), weights, 0)
 
 
 class Loaded(NamedTuple):
@@ -147,7 +150,7 @@ def _load_splade(part: Part, dtype: torch.dtype, device: torch.device, tokenizer
     """Load a masked language model: split before its last layer, or whole if it cannot be split there."""
     from transformers import AutoModelForMaskedLM
 
-    model = load_whole(AutoModelForMaskedLM, part.folder, part.weights[0].name, dtype, **BESIDE).to(device)
+    model = load_whole(AutoModelForMaskedLM, part.folder, part.weights[0].name, dtype, **OPTIONAL).to(device)
     known, longest = known_tokens(model), readable_tokens(model)
     tokens = [token for token in range(min(known, PROBE_TOKENS)) if token != tokenizer.pad_token_id]
     ids = torch.tensor([tokens[:longest]], device=device)
@@ -164,9 +167,10 @@ def _logits(model: Any, ids: torch.Tensor) -> torch.Tensor:
 
 
 def _split(model: Any, ids: torch.Tensor, expected: torch.Tensor, tolerance: float) -> Vocabulary | None:
-    """Take the last layer out of the model; leave it there, and return None, if its products are not the logits.
+    """Take the output layer out of the model; leave it there, and return None, if its products are not the expected logits.
 
-    Heads of MobileBERT and of newer DeBERTa read the weights of that layer without calling it.
+    Heads of MobileBERT and of newer DeBERTa read the weights of that layer without calling it. ``tolerance`` is relative to the
+    largest logit.
     """
     last = model.get_output_embeddings()
     place = next((name for name, module in model.named_modules() if module is last), None)
@@ -174,27 +178,21 @@ def _split(model: Any, ids: torch.Tensor, expected: torch.Tensor, tolerance: flo
         return None
     vocabulary = Vocabulary(last.weight.detach(), None if last.bias is None else last.bias.detach())
     parent, _, name = place.rpartition(".")
-    setattr(model.get_submodule(parent), name, torch.nn.Identity())  # now the input of that layer comes out
-    if _difference(model, ids, vocabulary, expected) <= tolerance:
-        return vocabulary
-    setattr(model.get_submodule(parent), name, last)
+    owner = model.get_submodule(parent)
+    setattr(owner, name, torch.nn.Identity())  # now the model returns the input of that layer
+    with suppress(AttributeError, IndexError, RuntimeError, TypeError):  # of a head that does not call that layer
+        difference = (torch.nn.functional.linear(_logits(model, ids), *vocabulary).float() - expected.float()).abs().max()
+        if difference <= tolerance * expected.float().abs().max().clamp_min(1e-30):
+            return vocabulary
+    setattr(owner, name, last)
     return None
-
-
-def _difference(model: Any, ids: torch.Tensor, vocabulary: Vocabulary, expected: torch.Tensor) -> float:
-    """Return the largest difference of the logits of two steps from the model's, over the largest; infinity without logits."""
-    try:
-        logits = torch.nn.functional.linear(_logits(model, ids), *vocabulary)
-    except (AttributeError, IndexError, RuntimeError, TypeError):  # its head does not leave that layer to itself
-        return float("inf")
-    return float((logits.float() - expected.float()).abs().max() / expected.float().abs().max().clamp_min(1e-30))
 
 
 def _load_sparta(part: Part, dtype: torch.dtype, device: torch.device, tokenizer: Any) -> Loaded:
     """Load a model without a head; its word embeddings give the logits, and special tokens none."""
     from transformers import AutoModel
 
-    model = load_whole(AutoModel, part.folder, part.weights[0].name, dtype, **BESIDE).to(device)
+    model = load_whole(AutoModel, part.folder, part.weights[0].name, dtype, **OPTIONAL).to(device)
     matrix = model.get_input_embeddings().weight.detach().clone()
     matrix[[token for token in tokenizer.all_special_ids if token < len(matrix)]] = 0  # no weight after relu
     return Loaded(model, "last_hidden_state", Vocabulary(matrix, None), None, len(matrix), readable_tokens(model))
@@ -211,7 +209,7 @@ def _load_unicoil(part: Part, dtype: torch.dtype, device: torch.device, tokenize
     own = {name.removeprefix("bert."): value for name, value in weights.items() if not name.startswith("tok_proj.")}
     missing, unexpected = model.load_state_dict(own, strict=False)
     needed = {f"tok_proj.{name}": weights.get(f"tok_proj.{name}") for name in ("weight", "bias")}
-    check_weights(part.weights[0], [*missing, *(name for name in needed if name not in weights)], unexpected, **BESIDE)
+    check_weights(part.weights[0], [*missing, *(name for name in needed if name not in weights)], unexpected, **OPTIONAL)
     projection = torch.nn.Linear(config.hidden_size, 1)
     projection.load_state_dict({name.removeprefix("tok_proj."): value for name, value in needed.items()})
     model, projection = (each.to(device, dtype).eval() for each in (model, projection))
@@ -226,7 +224,11 @@ def _load_table(part: Part, tokenizer: Any) -> torch.Tensor:
     """Read the weight of every token: from a tensor ``weight``, or from a JSON of weights by token."""
     (path,) = part.weights
     if path.suffix == ".json":
-        table = _table_of(read_json_file(path), tokenizer.get_vocab(), path)
+        by_token, vocabulary = read_json_file(path), tokenizer.get_vocab()
+        if unknown := [token for token in by_token if token not in vocabulary]:
+            raise ModelError(f"{path} has the token {unknown[0]!r}, which the tokenizer beside it does not know")
+        table = torch.zeros(max(vocabulary.values()) + 1)
+        table[[vocabulary[token] for token in by_token]] = torch.tensor([*by_token.values()])
     else:
         tensors = _tensors(part)
         if set(tensors) != {"weight"} or tensors["weight"].ndim != 1:
@@ -238,13 +240,4 @@ def _load_table(part: Part, tokenizer: Any) -> torch.Tensor:
     if len(wrong):
         problem = f"{float(table[wrong[0]])!r} for the token {int(wrong[0])}"
         raise ModelError(f"{path} has the weight {problem}; weights of terms are finite and not negative")
-    return table
-
-
-def _table_of(weights: Mapping[str, float], vocabulary: Mapping[str, int], path: Path) -> torch.Tensor:
-    unknown = [token for token in weights if token not in vocabulary]
-    if unknown:
-        raise ModelError(f"{path} has the token {unknown[0]!r}, which the tokenizer beside it does not know")
-    table = torch.zeros(max(vocabulary.values()) + 1)
-    table[[vocabulary[token] for token in weights]] = torch.tensor(list(weights.values()))
     return table

@@ -1,4 +1,4 @@
-"""Steps that weigh texts, read from a model folder: plain folders, and those of sentence-transformers' SparseEncoder.
+"""The parts of a sparse model, from its folder: a plain one, or that of a SparseEncoder of sentence-transformers.
 
 Settings of a folder that are not supported are refused, so that no system has other weights than its authors meant.
 """
@@ -27,14 +27,14 @@ from beirflow.models.model_places import model_folder, towers
 
 SPARTA_TERMS = 2000
 
-OF_A_HEAD = ("pooling", "activation", "most_terms")  # settings of the head of a masked language model
+HEAD_SETTINGS = ("pooling", "activation", "most_terms")  # of the head of a masked language model
 
-AROUND = 3  # special tokens of a document with an expansion: before the text, behind it, and at the end
+SPECIAL_TOKENS = 3  # of a document with an expansion: [CLS] before the text, [SEP] between the two and at the end
 
 
 @dataclass(frozen=True)
 class Part:
-    """Steps that weigh one kind of text, queries or documents."""
+    """The model that weighs one kind of text, queries or documents, or what weighs it in place of a model."""
 
     # ``splade``, ``unicoil`` or ``sparta``, by a model; ``table``, by a table of weights; ``tokens``, every token weighs 1; or
     # ``counts``, as often as it occurs
@@ -51,7 +51,7 @@ class Part:
 
 
 class Parts(NamedTuple):
-    """Steps that weigh documents and queries."""
+    """The parts that weigh documents and queries."""
 
     documents: Part
     queries: Part
@@ -131,7 +131,7 @@ def _table_in(folder: Path, root: Path, weights: str) -> Path:
 
 
 def read_parts(settings: SparseSettings) -> Parts:
-    """Read the steps that weigh a system's texts; its settings win over those of its folders.
+    """Read the parts of a system; its settings override those of its folders.
 
     Raises ModelError if a model is not on this machine, not complete, or asks for something that is not supported.
     """
@@ -144,7 +144,7 @@ def read_parts(settings: SparseSettings) -> Parts:
         elif settings.queries == "tokens":
             kind = "counts" if settings.head == "sparta" else "tokens"
             queries = replace(documents, kind=kind, weights=(), most_terms=None, prefix=queries.prefix)
-    both = {key: value for key in OF_A_HEAD if (value := getattr(settings, key)) is not None}
+    both = {key: value for key in HEAD_SETTINGS if (value := getattr(settings, key)) is not None}
     lengths = settings.max_length, settings.query_max_length or settings.max_length
     prefixes = settings.document_prefix, settings.query_prefix
     documents, queries = (

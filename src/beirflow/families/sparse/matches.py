@@ -25,16 +25,15 @@ def match_terms(pairs: Pairs, weighing: Weighing) -> Matched:
             rows[kind] = Rows.together(windows)
     matches = []
     for query, document in zip(pairs.query.tolist(), pairs.document.tolist(), strict=True):
-        terms, adds = _shared(rows["queries"], query, rows["documents"], document)
+        terms, adds = _shared(rows["queries"].one(query), rows["documents"].one(document))
         names = [readable(weigher.tokenizer, term) for term in terms.tolist()]
         matches.append([Match(name, name, each) for name, each in zip(names, adds.tolist(), strict=True)])
     return Matched(matches, weigher.made())
 
 
-def _shared(queries: Rows, query: int, documents: Rows, document: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the terms that add most to the score of a pair, and their products, float64."""
-    here, there = (slice(*of.starts[[number, number + 1]]) for of, number in ((queries, query), (documents, document)))
-    terms, first, second = np.intersect1d(queries.terms[here], documents.terms[there], assume_unique=True, return_indices=True)
-    products = queries.weights[here][first].astype(np.float64) * documents.weights[there][second]
+def _shared(query: Rows, document: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """Return the terms that add most to the score of two texts, and the products of their weights, float64."""
+    terms, first, second = np.intersect1d(query.terms, document.terms, assume_unique=True, return_indices=True)
+    products = query.weights[first].astype(np.float64) * document.weights[second]
     order = np.argsort(-products, kind="stable")[:MOST_TERMS]
     return terms[order], products[order]

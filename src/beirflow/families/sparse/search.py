@@ -1,11 +1,10 @@
-"""Exact search of the weights of a chunk: products of query and document weights, summed in the order of the terms.
+"""Exact search of the weights of a chunk: products of query and document weights, added in the order of the terms.
 
-A product of two float32 is exact in double, and so is every sum of integers; the sum is rounded to float32 once. A score depends
-on the query and the document alone.
+A product of two float32 is exact in float64, and so is every sum of integers; the sum is rounded to float32 once.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,9 +21,8 @@ from beirflow.ranking.ranking import Cut, Hits
 from beirflow.ranking.searched import Retrieval, check_precision, check_rows, read_ids
 
 
-@dataclass(frozen=True)
-class Weights:
-    """The weights that a search reads, and the records of what made them; that of the expansion for its cost."""
+class Weights(NamedTuple):
+    """Weights that a search reads, and records of what made them."""
 
     query_weights: QueryWeights
     chunk_weights: ChunkWeights
@@ -53,16 +51,17 @@ def search_weights(
 ) -> Made:
     """Find the top k of one chunk for every query, among the documents that have one of its terms.
 
-    Raises DataError if weights are not those of these texts, or not of one precision.
+    Of the expansion that was added to the documents only the record is read, for what it cost. Raises DataError if weights are
+    not those of these texts, or not of one precision.
     """
-    of_queries, of_chunk, drop = weights.query_weights, weights.chunk_weights, retrieval.drop_self_matches
-    check_precision((of_queries, of_chunk), "weigh")
-    ids = read_ids(queries, documents, int(of_chunk.names["chunk"]), drop_self_matches=drop)
-    check_rows(str(of_chunk.path), of_chunk.record["rows"], len(ids.documents), "weigh")
-    asked = read_queries(of_queries.path, settings.quantize)
-    check_rows(str(of_queries.path), len(asked.counts), len(ids.queries), "weigh")
-    segments = read_ahead(read_segments(of_chunk.path, settings.quantize))
-    hits, self_matches = search_segments(asked, segments, ids.cut(retrieval.top_k, settings.ties), threads)
-    searched = [of_queries, of_chunk, *([weights.expansion] if weights.expansion else [])]
+    query_weights, chunk_weights, _, expansion = weights
+    check_precision((query_weights, chunk_weights), "weigh")
+    ids = read_ids(queries, documents, int(chunk_weights.names["chunk"]), drop_self_matches=retrieval.drop_self_matches)
+    check_rows(str(chunk_weights.path), chunk_weights.record["rows"], len(ids.documents), "weigh")
+    of_queries = read_queries(query_weights.path, settings.quantize)
+    check_rows(str(query_weights.path), len(of_queries.counts), len(ids.queries), "weigh")
+    segments = read_ahead(read_segments(chunk_weights.path, settings.quantize))
+    hits, self_matches = search_segments(of_queries, segments, ids.cut(retrieval.top_k, settings.ties), threads)
+    sources = sources_of([query_weights, chunk_weights, *([expansion] if expansion else [])])
     counts = {"self_matches_dropped": self_matches}
-    return Made(hits, made={}, counts=counts, sources=sources_of(searched), top_k=retrieval.top_k, ties=settings.ties)
+    return Made(hits, made={}, counts=counts, sources=sources, top_k=retrieval.top_k, ties=settings.ties)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from beirflow.core.errors import ModelError
-from beirflow.families.sparse.layouts import AROUND, Part
+from beirflow.families.sparse.layouts import SPECIAL_TOKENS, Part
 from beirflow.models.computing.batching import Tokens
 from beirflow.models.computing.token_reader import TokenReader
 
@@ -18,7 +18,7 @@ Weights = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class TextTokenizer:
-    """Turns the texts of a part into tokens, cut after ``max_length``, special tokens included.
+    """Tokenizer of the texts of a part, which are cut after ``max_length`` tokens, special tokens included.
 
     ``truncated`` counts ``texts`` and, separately, ``expansions`` that were as long as their maximum, so probably cut.
     """
@@ -29,14 +29,16 @@ class TextTokenizer:
         self._first, self._between = tokenizer.cls_token_id, tokenizer.sep_token_id
         if part.text_length is None or part.expansion_length is None:
             return
-        longest = part.text_length + part.expansion_length + AROUND
+        longest = part.text_length + part.expansion_length + SPECIAL_TOKENS
         if longest > max_length:
-            problem = f"text_length {part.text_length}, expansion_length {part.expansion_length} and {AROUND} special tokens"
+            problem = (
+                f"text_length {part.text_length}, expansion_length {part.expansion_length} and {SPECIAL_TOKENS} special tokens"
+            )
             raise ModelError(
                 f"{problem} are {longest}, but the model in {part.folder} reads at most {max_length}; lower one of them"
             )
         if self._first is None or self._between is None:
-            raise ModelError(f"the tokenizer in {part.folder} has no [CLS] or no [SEP], between which texts and expansions stand")
+            raise ModelError(f"the tokenizer in {part.folder} has no [CLS] or no [SEP], which separate texts and expansions")
 
     def plain(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the tokens of texts, with the special tokens that the model has."""
@@ -48,8 +50,8 @@ class TextTokenizer:
         """Return the tokens of texts with their additions, as Pyserini reads them.
 
         These are [CLS], the text, [SEP], those tokens of the addition that the cut text does not have, each once, and [SEP]. The
-        new ones are in the order of a set of numbers in Python, as there: it depends on the numbers and on no seed, and the model
-        knows the places of its tokens.
+        new ones are in the order of a set of integers in Python, as there: it depends on the integers and on no seed. The order
+        matters, since the model embeds positions.
         """
         lengths = self._part.text_length or 0, self._part.expansion_length or 0
         both = [self._ids(each, length, special=False) for each, length in zip((texts, added), lengths, strict=True)]
@@ -87,33 +89,6 @@ def count_tokens(window: Tokens, part: Part, table: np.ndarray | None) -> Weight
     kept = weights > 0
     weighed = text[kept], terms[kept], weights[kept]
     return weighed if part.most_terms is None else _heaviest(*weighed, part.most_terms)
-
-
-def merge_tokens(window: Tokens, rows: np.ndarray, weights: np.ndarray, *, first: int | None, add: bool) -> Weights:
-    """Merge the weights of all tokens of texts to weights above 0 of their terms.
-
-    Args:
-        window: The texts.
-        rows: The texts that were weighed, int64 of shape (rows,).
-        weights: The weight of each token, text by text, float32 of shape (tokens,).
-        first: The special token that begins a text and has no weight.
-        add: Whether the weights of a repeated token are added up; else the largest counts.
-
-    Returns:
-        Texts, terms and weights.
-    """
-    ids, places = window.select(rows)
-    text = np.repeat(rows, window.lengths[rows])
-    kept = (weights > 0) & ~((places == 0) & (ids == first))
-    pairs, weights = text[kept] << 32 | ids[kept], weights[kept]
-    order = np.argsort(pairs, kind="stable")
-    pairs, firsts = np.unique(pairs[order], return_index=True)
-    if not len(pairs):
-        return pairs, pairs, weights[:0]
-    ordered = weights[order]
-    # In double, so that the sum does not depend on the order of a text's tokens by more than one rounding.
-    merged = np.add.reduceat(ordered.astype(np.float64), firsts) if add else np.maximum.reduceat(ordered, firsts)
-    return pairs >> 32, pairs & 0xFFFFFFFF, merged.astype(np.float32)
 
 
 def _heaviest(text: np.ndarray, terms: np.ndarray, weights: np.ndarray, most: int) -> Weights:

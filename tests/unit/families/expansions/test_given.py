@@ -2,22 +2,16 @@
 
 import gzip
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 from beirflow.core.errors import DataError
-from beirflow.core.layout import DOCUMENTS, EXPANSION
+from beirflow.core.layout import DOCUMENTS
 from beirflow.families.expansions import given as given_module
-from beirflow.families.expansions.files import write_expansion
-from beirflow.families.expansions.given import RowsById, read_given
 from beirflow.families.expansions.settings import Expansion, WordWeights, WrittenQueries
 from lexical_results import LexicalResults
 
@@ -42,19 +36,6 @@ def given_in(source: Path, kind: str) -> Expansion:
     return (WrittenQueries if kind == "queries" else WordWeights)(path=str(source))
 
 
-def read(made: LexicalResults, source: Path, given: Expansion, chunk: int = 0) -> Path:
-    path = made.path(EXPANSION, expansion=given.name, chunk=chunk)
-    read_given(
-        given=given,
-        source_path=str(source),
-        documents_path=made.path(DOCUMENTS),
-        chunk=chunk,
-        output_path=path,
-        job=made.job("read_given"),
-    )
-    return Path(path)
-
-
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("kind", ["queries", "weights"])
 def test_what_is_given_stands_in_the_order_of_the_chunk(made: LexicalResults, tmp_path: Path, kind: str, packed: bool) -> None:
@@ -62,7 +43,7 @@ def test_what_is_given_stands_in_the_order_of_the_chunk(made: LexicalResults, tm
     content = "\n".join(["", *reversed(QUERIES if kind == "queries" else WEIGHTS), ""]).encode()
     source.write_bytes(gzip.compress(content) if packed else content)
     given = given_in(source, kind)
-    rows = [row for chunk in range(2) for row in pq.read_table(read(made, source, given, chunk)).to_pylist()]
+    rows = [row for chunk in range(2) for row in pq.read_table(made.read_given(given, source, chunk)).to_pylist()]
     assert [row["doc_id"] for row in rows] == pq.read_table(made.path(DOCUMENTS))["doc_id"].to_pylist()
     for row in rows:
         number = int(row["doc_id"][1:])
@@ -72,32 +53,20 @@ def test_what_is_given_stands_in_the_order_of_the_chunk(made: LexicalResults, tm
             assert (row["words"], row["weights"]) == (["text", "u.s."], [0.25 * number, 1.0])
 
 
-@pytest.mark.parametrize("kind", ["queries", "weights"])
-def test_a_window_of_rows_is_in_memory_at_a_time_and_nothing_is_left(
-    made: LexicalResults, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+def test_windows_of_rows_change_nothing_and_nothing_is_left_of_a_file_that_is_refused(
+    made: LexicalResults, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines = QUERIES if kind == "queries" else WEIGHTS
     source = tmp_path / "x.jsonl"
-    source.write_text("\n".join(reversed(lines)))
-    given = given_in(source, kind)
-    whole = pq.read_table(path := read(made, source, given))
-    sizes: list[int] = []
-
-    def counted(windows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
-        for window in windows:
-            sizes.append(len(window[0]))
-            yield window
-
+    source.write_text("\n".join(reversed(QUERIES)))
+    given = given_in(source, "queries")
+    whole = pq.read_table(path := made.read_given(given, source, 0))
     monkeypatch.setattr(given_module, "WINDOW_ROWS", 2)
-    monkeypatch.setattr(
-        given_module, "write_expansion", lambda path, kind, windows: write_expansion(path, kind, counted(windows))
-    )
-    assert pq.read_table(read(made, source, given)).equals(whole)
-    assert (max(sizes), sum(sizes)) == (2, whole.num_rows)
-    source.write_text("\n".join(lines[:-1]))
+    assert pq.read_table(made.read_given(given, source, 0)).equals(whole)
+    assert pq.ParquetFile(path).num_row_groups == 2
+    source.write_text("\n".join(QUERIES[:-1]))
     with pytest.raises(DataError, match="have no line"):
-        list(map(partial(read, made, source, given), range(2)))
-    assert not list(path.parent.glob(".*"))
+        [made.read_given(given, source, chunk) for chunk in range(2)]
+    assert not list(Path(path).parent.glob(".*"))
 
 
 @pytest.mark.parametrize(
@@ -121,25 +90,4 @@ def test_a_line_that_is_none_is_refused_by_name_and_number(
     source.write_text("\n".join(lines))
     given = given_in(source, kind)
     with pytest.raises(DataError, match=said):
-        list(map(partial(read, made, source, given), range(2)))
-
-
-IDS = pa.array([f"d{i * 7919 % 1000}" for i in range(900)] + ["", "\u6771", "d 1"])
-
-
-NAMES = pa.array(["d7", "", "d999", "nowhere", "d7", "\u6771", "d 1", "d1 ", "d\0"])
-
-
-@pytest.mark.parametrize("hashes", [None, 1, 7])
-def test_rows_are_those_that_arrow_finds(monkeypatch: pytest.MonkeyPatch, hashes: int | None) -> None:
-    if hashes is not None:
-        monkeypatch.setattr(
-            given_module, "_hashes", lambda names: np.array([len(name) % hashes for name in names.to_pylist()], np.uint64)
-        )
-    monkeypatch.setattr(given_module, "BLOCK_IDS", 100)
-    expected = pc.fill_null(pc.index_in(NAMES, value_set=IDS), -1).to_pylist()
-    rows = RowsById(IDS)
-    assert rows.find(NAMES).tolist() == expected
-    assert rows.find(IDS).tolist() == list(range(len(IDS)))
-    assert rows.find(NAMES[:0]).tolist() == []
-    assert RowsById(IDS[:0]).find(NAMES).tolist() == [-1] * len(NAMES)
+        [made.read_given(given, source, chunk) for chunk in range(2)]

@@ -14,7 +14,7 @@ HUB = {"model": "owner/name", "revision": "0" * 40}
 UNICOIL = {"family": "sparse", "head": "unicoil", **HUB}
 
 
-COMMIT = "1" * 40
+OWN_QUERIES = {"query_model": "x/y", "query_revision": "1" * 40}
 
 
 def loaded(entry: dict[str, Any], **more: Any) -> Any:
@@ -37,25 +37,15 @@ def loaded(entry: dict[str, Any], **more: Any) -> Any:
         ({"pooling": "sum"}, "mine.pooling: found 'sum'; uniCOIL gives each token one weight"),
         ({"pooling": "maxx"}, r"mine.pooling: found 'maxx'; allowed are max, sum; did you mean 'max'\?"),
         ({"expansion": HUB, "expansion_length": 0}, "mine.expansion_length: found 0; .* at least 1"),
+        ({"revision": ...}, "mine.model: found 'owner/name'; .* needs 'revision'"),
+        ({"query_model": "x/y"}, "mine.query_model: found 'x/y'; .* needs 'query_revision'"),
+        ({**OWN_QUERIES, "queries": "tokens"}, "mine.query_model: .*remove the key"),
+        ({**OWN_QUERIES, "head": "sparta"}, "mine.query_model: .*remove the key"),
     ],
 )
-def test_what_means_nothing_is_refused(entry: dict[str, Any], says: str) -> None:
+def test_what_means_nothing_or_cannot_be_used_is_refused(entry: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
-        loaded({**UNICOIL, **entry})
-
-
-@pytest.mark.parametrize(
-    ("entry", "says"),
-    [
-        ({"model": "x/y"}, "mine.model: found 'x/y'; .* needs 'revision'"),
-        ({**HUB, "query_model": "x/y"}, "mine.query_model: found 'x/y'; .* needs 'query_revision'"),
-        ({**HUB, "query_model": "x/y", "query_revision": COMMIT, "queries": "tokens"}, "mine.query_model: .*remove the key"),
-        ({**HUB, "query_model": "x/y", "query_revision": COMMIT, "head": "sparta"}, "mine.query_model: .*remove the key"),
-    ],
-)
-def test_a_model_that_cannot_be_used_is_named(entry: dict[str, Any], says: str) -> None:
-    with pytest.raises(ConfigError, match=says):
-        loaded({"family": "sparse", **entry})
+        loaded({key: value for key, value in (UNICOIL | entry).items() if value is not ...})
 
 
 def test_a_model_that_writes_no_queries_is_refused(tmp_path: Path) -> None:

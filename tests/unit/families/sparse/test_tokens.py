@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from safetensors.torch import load_file
 
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import BeirflowError, ModelError
@@ -23,7 +21,7 @@ from beirflow.families.sparse.weigher import Weigher
 from lexical_results import damage, rows_of
 from model_results import SparseResults
 from tiny_bert import SPECIAL, WORDS, save_tiny_bert
-from tiny_sparse import TERMS, hidden_states, save_unicoil, spread
+from tiny_sparse import save_unicoil, spread, unicoil_weights
 from zoo import change_json
 
 TEXT, EXPANSION_TOKENS = 20, 8
@@ -75,15 +73,8 @@ def weigher_of(settings: SparseSettings, budget: int | str = "auto") -> Weigher:
 def test_the_weights_are_those_of_text_and_new_tokens(
     unicoil: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token_budget: int | str
 ) -> None:
-    """[CLS] does not count, both [SEP] do; the largest weight of a token counts."""
-    head, bert = load_file(unicoil / "model.safetensors"), save_tiny_bert(tmp_path)
-    expected = np.zeros((len(PAIRS), TERMS))
-    for row, pair in enumerate(PAIRS):
-        ids = joined(*pair)
-        logits = hidden_states(bert, ids) @ head["coil_encoder.tok_proj.weight"][0] + head["coil_encoder.tok_proj.bias"]
-        weights = torch.relu(logits)
-        for token, weight in zip(ids[1:], weights[1:].tolist(), strict=True):
-            expected[row, token] = max(expected[row, token], weight)
+    bert = save_tiny_bert(tmp_path)
+    expected = np.stack([unicoil_weights(bert, unicoil, joined(*pair)) for pair in PAIRS])
     monkeypatch.setattr(Weigher, "window", 3 if token_budget == 1 else 1024)
     weigher = weigher_of(settings_of(unicoil), token_budget)
     texts, added = map(list, zip(*PAIRS, strict=True))
@@ -165,14 +156,6 @@ def test_an_expansion_that_is_damaged_changed_or_of_another_corpus_is_refused(tm
     path.write_bytes(content)
     with pytest.raises(BeirflowError, match=r"1 of the \d+ documents of chunk \d have no line, first 'd3'"):
         results.give(settings, {doc_id: each for doc_id, each in ADDED.items() if doc_id != "d3"})
-
-
-def test_an_expansion_from_two_versions_of_a_file_makes_no_run(tmp_path: Path, unicoil: Path) -> None:
-    settings = settings_of(unicoil)
-    results = SparseResults(tmp_path, CORPUS, QUERIES, size=9).give(settings, ADDED)
-    results.give(settings, ADDED | {CORPUS[0][0]: ["w1"]}, [2]).make_all(settings)
-    with pytest.raises(BeirflowError, match=r"chunk-2\.json: read from a file .*rm -r .*candidates/u/small .*postings/u/small"):
-        results.find_all(settings)
 
 
 def test_what_does_not_go_together_is_refused(unicoil: Path, tmp_path: Path) -> None:

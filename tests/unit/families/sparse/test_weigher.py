@@ -2,13 +2,13 @@
 
 import importlib.util
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
 from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, DistilBertModel, FNetConfig, FNetForMaskedLM
 
 from beirflow.core.errors import ModelError
@@ -18,7 +18,7 @@ from beirflow.families.sparse.settings import SparseSettings
 from beirflow.families.sparse.weigher import Weigher
 from listening import short_of_memory
 from tiny_bert import SIZES, WORDS, save_tiny_bert
-from tiny_sparse import TERMS, hidden_states, save_masked_lm, save_sparta, save_unicoil, spread
+from tiny_sparse import TERMS, hidden_states, save_masked_lm, save_sparta, save_unicoil, spread, unicoil_weights
 from zoo import change_json
 
 TEXTS = ["w1 w2 w3", "", "w5", "w7 w7 w8 unknown", " ".join(WORDS[:90]), "w9 w1 w9", " ".join(WORDS[3:40])]
@@ -94,23 +94,19 @@ def test_a_folder_of_a_sparse_encoder_says_how(masked_lm: Path, tmp_path: Path) 
     assert weigher(tmp_path, "queries", query_prefix="", max_length=10).part.prefix == ""
 
 
-def test_lengths_of_queries_and_documents_are_those_of_sentence_transformers(masked_lm: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["lengths", "old modules"])
+def test_other_files_of_such_a_folder_are_read_as_by_sentence_transformers(masked_lm: Path, tmp_path: Path, how: str) -> None:
     sparse_encoder(masked_lm, tmp_path, pooling_strategy="max")
-    change_json(tmp_path / "tokenizer_config.json", model_max_length=7)
-    change_json(tmp_path / "sentence_bert_config.json", max_seq_length=30, query_length=9)
+    if how == "lengths":
+        change_json(tmp_path / "tokenizer_config.json", model_max_length=7)
+        change_json(tmp_path / "sentence_bert_config.json", max_seq_length=30, query_length=9)
+    else:
+        modules = json.loads((tmp_path / "modules.json").read_text())
+        for module, name in zip(modules, ("MLMTransformer", "SpladePooling"), strict=True):
+            module["type"] = f"sentence_transformers.sparse_encoder.models.{name}"
+        (tmp_path / "modules.json").write_text(json.dumps(modules))
+        (tmp_path / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 16, "do_lower_case": False}))
     check(tmp_path)
-
-
-def test_token_types_of_a_tokenizer_are_not_left_out_without_a_word(tmp_path: Path) -> None:
-    save_masked_lm(tmp_path)
-    single = [{"Sequence": {"id": "A", "type_id": 1}}]
-    change_json(
-        tmp_path / "tokenizer.json",
-        post_processor={"type": "TemplateProcessing", "single": single, "pair": single, "special_tokens": {}},
-    )
-    change_json(tmp_path / "tokenizer_config.json", model_input_names=["input_ids", "token_type_ids", "attention_mask"])
-    with pytest.raises(ModelError, match=r"system s: the tokenizer in .* gives token types other than 0"):
-        weigher(tmp_path)
 
 
 def test_an_error_of_the_model_is_a_sentence(masked_lm: Path) -> None:
@@ -119,16 +115,6 @@ def test_an_error_of_the_model_is_a_sentence(masked_lm: Path) -> None:
     found.loaded.model.bert.embeddings.position_embeddings = torch.nn.Embedding(9, 32)
     with pytest.raises(ModelError, match=r"system s: the model fails on texts of up to 64 tokens \((IndexError|RuntimeError): "):
         list(found.windows(TEXTS, "documents"))
-
-
-def test_an_old_folder_with_mlm_transformer_is_read_too(masked_lm: Path, tmp_path: Path) -> None:
-    sparse_encoder(masked_lm, tmp_path, pooling_strategy="max")
-    modules = json.loads((tmp_path / "modules.json").read_text())
-    for module, name in zip(modules, ("MLMTransformer", "SpladePooling"), strict=True):
-        module["type"] = f"sentence_transformers.sparse_encoder.models.{name}"
-    (tmp_path / "modules.json").write_text(json.dumps(modules))
-    (tmp_path / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 16, "do_lower_case": False}))
-    check(tmp_path)
 
 
 def test_a_bare_model_whose_tokenizer_has_a_chat_template_is_refused_since_the_library_writes_texts_into_it(
@@ -222,18 +208,11 @@ def test_tokens_of_queries_weigh_one_where_no_model_reads_them(masked_lm: Path) 
 @pytest.mark.parametrize("prefix", ["coil_encoder.", ""])
 @pytest.mark.parametrize("kind", ["queries", "documents"])
 def test_unicoil_is_the_formula_of_pyserini(tmp_path: Path, prefix: str, kind: str) -> None:
-    """Repeated tokens count once in documents, by the largest weight, and add up in queries; [SEP] counts, [CLS] does not."""
-    weights = load_file(save_unicoil(tmp_path / "unicoil", prefix=prefix) / "model.safetensors")
-    bert = save_tiny_bert(tmp_path / "bert")
+    unicoil, bert = save_unicoil(tmp_path / "unicoil", prefix=prefix), save_tiny_bert(tmp_path / "bert")
     tokenizer = AutoTokenizer.from_pretrained(bert)
-    expected = np.zeros((len(TEXTS), TERMS))
-    for row, text in enumerate(TEXTS):
-        ids = tokenizer(text, truncation=True)["input_ids"]
-        hidden = hidden_states(bert, ids)
-        found = torch.relu(hidden @ weights[f"{prefix}tok_proj.weight"][0] + weights[f"{prefix}tok_proj.bias"])
-        for token, weight in zip(ids[1:], found[1:].tolist(), strict=True):
-            expected[row, token] = expected[row, token] + weight if kind == "queries" else max(expected[row, token], weight)
-    found = weighed(tmp_path / "unicoil", kind, head="unicoil")
+    tokens = (tokenizer(text, truncation=True)["input_ids"] for text in TEXTS)
+    expected = np.stack([unicoil_weights(bert, unicoil, ids, add=kind == "queries") for ids in tokens])
+    found = weighed(unicoil, kind, head="unicoil")
     np.testing.assert_allclose(found, expected, atol=TOLERANCE, rtol=TOLERANCE)
     assert found[:, SEP].any()
     assert not found[:, CLS].any()
@@ -269,24 +248,40 @@ def test_windows_batches_and_order_change_hardly_anything(tmp_path: Path, monkey
 
 def test_memory_that_runs_out_halves_the_batch(masked_lm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected, small = weighed(masked_lm), weigher(masked_lm)
-    failed = short_of_memory(monkeypatch, Weigher, "_compute", lambda _, window, rows: len(rows) > 1)
+    failed = short_of_memory(monkeypatch, Weigher, "_compute", lambda _, window, rows, **how: len(rows) > 1)
     np.testing.assert_allclose(spread(Rows.together(list(small.windows(TEXTS, "documents")))), expected, atol=TOLERANCE)
     assert any(failed)
 
 
-def test_a_model_that_heeds_what_stands_beside_a_text_in_a_batch_is_refused(tmp_path: Path) -> None:
-    save_masked_lm(tmp_path)
+def with_token_types(folder: Path) -> None:
+    single = [{"Sequence": {"id": "A", "type_id": 1}}]
+    processor = {"type": "TemplateProcessing", "single": single, "pair": single, "special_tokens": {}}
+    change_json(folder / "tokenizer.json", post_processor=processor)
+    change_json(folder / "tokenizer_config.json", model_input_names=["input_ids", "token_type_ids", "attention_mask"])
+
+
+def with_fnet(folder: Path) -> None:
+    """A model that mixes padding into the tokens of a text."""
     sizes = {"vocab_size": TERMS, "hidden_size": 32, "num_hidden_layers": 2, "intermediate_size": 64}
-    FNetForMaskedLM(FNetConfig(**sizes, max_position_embeddings=64, initializer_range=0.5)).save_pretrained(tmp_path)
-    with pytest.raises(ModelError, match=r"system s: the model in .* gives a text different vectors alone and in a batch"):
-        weigher(tmp_path)
+    FNetForMaskedLM(FNetConfig(**sizes, max_position_embeddings=64, initializer_range=0.5)).save_pretrained(folder)
 
 
-def test_a_tokenizer_of_another_model_is_refused(tmp_path: Path) -> None:
-    save_masked_lm(tmp_path)
-    path = tmp_path / "tokenizer.json"
-    change_json(path, model=(held := json.loads(path.read_text())["model"]) | {"vocab": held["vocab"] | {"w1": 999}})
-    with pytest.raises(ModelError, match="the token 999, but the model knows only 204"):
+def with_another_vocabulary(folder: Path) -> None:
+    model = json.loads((folder / "tokenizer.json").read_text())["model"]
+    change_json(folder / "tokenizer.json", model=model | {"vocab": model["vocab"] | {"w1": 999}})
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (with_token_types, r"system s: the tokenizer in .* gives token types other than 0"),
+        (with_fnet, r"system s: the model in .* gives a text different vectors alone and in a batch"),
+        (with_another_vocabulary, "the token 999, but the model knows only 204"),
+    ],
+)
+def test_a_model_that_would_give_other_weights_is_refused(tmp_path: Path, change: Callable[[Path], None], says: str) -> None:
+    change(save_masked_lm(tmp_path))
+    with pytest.raises(ModelError, match=says):
         weighed(tmp_path)
 
 
