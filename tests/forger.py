@@ -25,7 +25,7 @@ from beirflow.audit.manifest import Published
 from beirflow.audit.repairs import Call
 from beirflow.config.experiment import Experiment
 from beirflow.config.load import load_experiment
-from beirflow.config.reading import in_domain
+from beirflow.config.readers import in_domain
 from beirflow.core.digests import file_digest
 from beirflow.core.layout import CORPUS, DOCUMENTS, MANIFEST, METRICS, REPORT_RECORD, SUMMARY
 from beirflow.core.records import RECORD_DIGEST, read_json, write_json

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import steps
 from beirflow import SNAKEFILE
 from beirflow.audit.scratch import Scratch
-from beirflow.config.asked import corpus_of
 from beirflow.config.experiment import Experiment
 from beirflow.config.load import load_experiment
+from beirflow.config.rule_inputs import corpus_of
 from beirflow.core import layout
 from beirflow.core.patterns import Pattern
 from beirflow.core.records import Job

@@ -21,8 +21,8 @@ from beirflow.audit.manifest import Published
 from beirflow.audit.repairs import Call
 from beirflow.audit.verdict import grades, level, not_checked, verdict_line
 from beirflow.config.experiment import Experiment
-from beirflow.config.reading import in_domain
-from beirflow.config.stated import experiment_of, unknown_in
+from beirflow.config.from_manifest import experiment_of, unknown_in
+from beirflow.config.readers import in_domain
 from beirflow.core import layout
 from beirflow.core.csv_files import write_csv
 from beirflow.core.errors import DataError

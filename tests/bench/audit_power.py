@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from beirflow.audit.sample import CHANCE
+from beirflow.config.from_manifest import experiment_of
 from beirflow.config.load import load_experiment
-from beirflow.config.stated import experiment_of
 from beirflow.core.layout import MANIFEST, QRELS, RUN
 from beirflow.core.records import read_json
 from beirflow.evaluation.measures import measure

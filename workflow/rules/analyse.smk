@@ -1,7 +1,7 @@
 """Collect results for figures, pages and other programs."""
 
-from beirflow.config import reading
-from beirflow.config.asked import asked_settings, finder_code, finder_of
+from beirflow.config import readers
+from beirflow.config.rule_inputs import settings_with_kind, finder_code, finder_of
 from beirflow.families.stage import analyzer_code
 
 
@@ -39,7 +39,7 @@ rule compare_systems:
         **job("compare_systems", "beirflow.evaluation.significance:compare_systems"),
         main_measure=experiment.main_measure,
         rows=experiment.chosen_rows,
-        averages=reading.averages(experiment),
+        averages=readers.averages(experiment),
     message:
         "test differences between all pairs of systems"
     shell:
@@ -174,7 +174,7 @@ rule match_hits:
         ),
         finder=lambda wildcards: finder_of(experiment, wildcards.system),
         finder_code=lambda wildcards: finder_code(experiment, wildcards.system),
-        asked=lambda wildcards: asked_settings(
+        asked=lambda wildcards: settings_with_kind(
             experiment, wildcards.system, wildcards.dataset
         ),
         precision=config["precision"],

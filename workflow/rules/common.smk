@@ -6,7 +6,7 @@ Input functions only; the package computes. Parameters never derive from `input`
 import sys
 
 from beirflow import SNAKEFILE, WORKFLOW
-from beirflow.config.asked import gpu_share, one_of
+from beirflow.config.rule_inputs import gpu_share, one_of
 from beirflow.config.load import load_experiment, search_for_classes
 from beirflow.config.source_checks import input_path
 from beirflow.core import layout

@@ -1,6 +1,6 @@
 """Prepare a dataset for all systems."""
 
-from beirflow.config.reading import topic_measure
+from beirflow.config.readers import topic_measure
 
 
 rule prepare_corpus:

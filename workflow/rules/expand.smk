@@ -1,6 +1,6 @@
 """Expansions of documents from files: queries or term weights."""
 
-from beirflow.config.asked import given_file
+from beirflow.config.rule_inputs import given_file
 
 expansions = experiment.expansions
 

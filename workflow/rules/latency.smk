@@ -1,6 +1,11 @@
 """Latency: the time of one query, with everything in memory and no other job beside it."""
 
-from beirflow.config.asked import all_cores, asked_code, asked_files, asked_systems
+from beirflow.config.rule_inputs import (
+    all_cores,
+    answering_code,
+    searched_files,
+    answering_systems,
+)
 
 every_core = all_cores(this_run.limits)
 
@@ -10,7 +15,7 @@ rule measure_latency:
         documents=at(layout.DOCUMENTS),
         queries=at(layout.QUERIES),
         corpus=at(layout.CORPUS),
-        searched=lambda wildcards: asked_files(
+        searched=lambda wildcards: searched_files(
             experiment, wildcards.system, wildcards.dataset
         ),
     output:
@@ -25,10 +30,10 @@ rule measure_latency:
         gpu=gpu_places,
     params:
         **job("measure_latency", "beirflow.evaluation.latency:measure_latency"),
-        answering_code=lambda wildcards: asked_code(
+        answering_code=lambda wildcards: answering_code(
             experiment, wildcards.system, wildcards.dataset
         ),
-        systems=lambda wildcards: asked_systems(
+        systems=lambda wildcards: answering_systems(
             experiment, wildcards.system, wildcards.dataset
         ),
         top_k=config["top_k"],

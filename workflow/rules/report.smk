@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from beirflow.evaluation.summary import PUBLISHED
-from beirflow.config import reading
-from beirflow.config.asked import finder_of
+from beirflow.config import readers
+from beirflow.config.rule_inputs import finder_of
 from beirflow.report.registry import FIGURE_TABLES, FIGURES, TABLES
 
 
@@ -32,7 +32,7 @@ rule summarize:
     params:
         **job("summarize", "beirflow.evaluation.conclusion:conclude"),
         main_measure=experiment.main_measure,
-        trained_on=reading.in_domain(experiment),
+        trained_on=readers.in_domain(experiment),
         # Derived from `input` so that Snakemake does not compare it: another device or mirror makes no result again.
         configured=lambda wildcards, input: {
             "experiment": experiment.configured,
@@ -59,7 +59,7 @@ rule tabulate_figures:
     params:
         **job("tabulate_figures", "beirflow.report.figure_tables:write_figure_tables"),
         main_measure=experiment.main_measure,
-        blocks=reading.blocks(experiment),
+        blocks=readers.blocks(experiment),
     message:
         "tabulate the numbers of the figures"
     shell:
@@ -93,10 +93,10 @@ rule draw_figures:
     params:
         **job("draw_figures", "beirflow.report.figures:draw_figures"),
         main_measure=experiment.main_measure,
-        blocks=reading.blocks(experiment),
-        style=reading.figure_style(experiment),
+        blocks=readers.blocks(experiment),
+        style=readers.figure_style(experiment),
         rows=experiment.chosen_rows,
-        baseline=reading.baseline(experiment),
+        baseline=readers.baseline(experiment),
     message:
         "draw the figures"
     shell:
@@ -144,7 +144,7 @@ rule export_tables:
         "../../envs/report.yaml"
     params:
         **job("export_tables", "beirflow.report.exports:export_tables"),
-        baseline=reading.baseline(experiment),
+        baseline=readers.baseline(experiment),
     message:
         "export the tables"
     shell:
@@ -200,7 +200,7 @@ rule write_report:
             "beirflow.report.report:write_report",
             *additions_to("write_report", config),
         ),
-        baseline=reading.baseline(experiment),
+        baseline=readers.baseline(experiment),
         additions=additions_to("write_report", config),
     message:
         "write the report"

@@ -1,6 +1,6 @@
 """Try every configured system on a tiny dataset, before a run takes hours."""
 
-from beirflow.config.asked import all_cores
+from beirflow.config.rule_inputs import all_cores
 
 
 rule try:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from beirflow.config.asked import asked_code
 from beirflow.config.load import load_experiment
+from beirflow.config.rule_inputs import answering_code
 from beirflow.core.errors import ConfigError
 from beirflow.families.stage import Task, analyzer_code, code_by_name
 from beirflow.run import code_version
@@ -58,6 +58,6 @@ def test_jobs_of_other_languages_alone_depend_on_their_code() -> None:
     tasks = [Task(experiment, {"system": "bm25", "dataset": dataset}) for dataset in ("miracl.fi", "scifact")]
     assert [*map(code_by_name, tasks)] == [code, None]
     assert [analyzer_code(experiment.analyzers(dataset)) for dataset in ("miracl.fi", "scifact")] == [code, None]
-    assert asked_code(experiment, "bm25", "miracl.fi") != asked_code(experiment, "bm25", "scifact")
+    assert answering_code(experiment, "bm25", "miracl.fi") != answering_code(experiment, "bm25", "scifact")
     reached = code_version.reached_modules(Path(code_version.PACKAGE, *chains.split(".")).with_suffix(".py"))
     assert {"extensions.languages.stemmers", "extensions.languages.names", "families.postings.grammar"} <= reached

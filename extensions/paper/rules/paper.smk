@@ -1,7 +1,7 @@
 """The tables, figures and findings of the BEIR paper, from the configured systems and datasets."""
 
-from beirflow.config import reading
-from beirflow.config.asked import corpus_of
+from beirflow.config import readers
+from beirflow.config.rule_inputs import corpus_of
 from beirflow.extensions.paper import layout as paper_files
 from beirflow.extensions.paper.printed_values import PRINTED
 from beirflow.extensions.paper import registry as of_paper
@@ -115,7 +115,7 @@ rule compare_with_baseline:
             "compare_with_baseline",
             "beirflow.extensions.paper.score_tables:write_against_baseline",
         ),
-        baseline=reading.baseline(experiment),
+        baseline=readers.baseline(experiment),
     message:
         "count the datasets on which systems beat the baseline"
     shell:
@@ -207,7 +207,7 @@ rule draw_paper:
     params:
         **job("draw_paper", "beirflow.extensions.paper.figures:draw_figures"),
         pairs=similarity_pairs(experiment),
-        style=reading.figure_style(experiment),
+        style=readers.figure_style(experiment),
     message:
         "draw the figures of the paper"
     shell:

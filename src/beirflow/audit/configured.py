@@ -11,9 +11,9 @@ from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check
 from beirflow.audit.reading import part, short
 from beirflow.config.configuration import KEYS, problems_with
 from beirflow.config.experiment import Experiment
+from beirflow.config.from_manifest import configured_systems, experiment_of, recorded_system, unknown_in
 from beirflow.config.main_measure import cutoff_of, main_measure
 from beirflow.config.manifest import TUNED_ON
-from beirflow.config.stated import configured_systems, experiment_of, stated_system, unknown_in
 from beirflow.config.systems import catalogue_systems
 from beirflow.core.digests import file_digest
 from beirflow.core.layout import ARCHIVE, CORPUS, MANIFEST, METRICS, SUMMARY
@@ -47,7 +47,7 @@ def configured_experiment(chain: Chain, auditor: Experiment) -> Configured:
     manifest = chain.manifest
     entries = part(manifest, "systems", kind=dict)
     unknown = {name: kind for name, entry in entries.items() if (kind := unknown_in(entry))}
-    systems = {name: stated_system(name, entry) for name, entry in entries.items() if name not in unknown}
+    systems = {name: recorded_system(name, entry) for name, entry in entries.items() if name not in unknown}
     while lost := {
         name: unknown[other]
         for name, system in systems.items()

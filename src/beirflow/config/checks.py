@@ -10,7 +10,7 @@ from beirflow.config.dependencies import check_dependencies, check_run_files, ch
 from beirflow.config.experiment import Experiment
 from beirflow.config.families import FAMILIES
 from beirflow.config.main_measure import cutoff_of, name_of
-from beirflow.config.reading import explanations, published_results
+from beirflow.config.readers import explanations, published_results
 from beirflow.config.source_checks import check_sources, disk_in_words
 from beirflow.config.systems import absent_systems, catalogue_systems, instead_of
 from beirflow.core.addresses import has_other_variables, shown

@@ -53,7 +53,7 @@ def measure_latency(
 ) -> None:
     """Measure the time of a query of one system on the CPU and, if the device is ``auto`` or ``cuda``, on a GPU; record it.
 
-    ``systems`` holds the system and all that it is made from, as :func:`~beirflow.config.asked.asked_systems` states them.
+    ``systems`` holds the system and all that it is made from, as of :func:`~beirflow.config.rule_inputs.answering_systems`.
     Raise DataError if a file is not the one that the run was made from.
     """
     asking = Asking(systems, dataset, job)

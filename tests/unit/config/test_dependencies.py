@@ -9,9 +9,9 @@ import pytest
 from beir_writer import write_beir
 from beirflow.config.experiment import Experiment
 from beirflow.config.families import FAMILIES
+from beirflow.config.from_manifest import experiment_of
 from beirflow.config.load import load_experiment
-from beirflow.config.reading import averages, blocks, in_domain
-from beirflow.config.stated import experiment_of
+from beirflow.config.readers import averages, blocks, in_domain
 from beirflow.config.systems import catalogue_systems
 from beirflow.core.errors import ConfigError
 from beirflow.data.catalogue.catalogue import load_catalogue

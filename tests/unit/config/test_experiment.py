@@ -12,12 +12,12 @@ import yaml
 
 from beir_names import FIFTEEN, FORUMS
 from beir_writer import write_beir, zip_folder
-from beirflow.config.asked import gpu_share
 from beirflow.config.configuration import Configuration
 from beirflow.config.experiment import Experiment
 from beirflow.config.load import load_experiment
 from beirflow.config.models import keys_of as keys_of_class
-from beirflow.config.reading import baseline
+from beirflow.config.readers import baseline
+from beirflow.config.rule_inputs import gpu_share
 from beirflow.core.errors import ConfigError
 from beirflow.data.catalogue.catalogue import archive_urls
 from refusals import problems_of

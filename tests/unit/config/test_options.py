@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from beirflow.config.from_manifest import experiment_of
 from beirflow.config.load import load_experiment
-from beirflow.config.reading import explanations
-from beirflow.config.stated import experiment_of
+from beirflow.config.readers import explanations
 from refusals import problems_of
 
 BM25 = {"systems": "bm25", "datasets": "nfcorpus"}

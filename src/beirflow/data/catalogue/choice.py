@@ -169,7 +169,7 @@ def check_own_names(rows: Rows, catalogue: Catalogue, problems: Problems) -> Non
             )
 
 
-def asked_corpus(documents: Mapping[str, int]) -> str:
+def corpus_for_latency(documents: Mapping[str, int]) -> str:
     """Return the corpus that latency is measured on for the table of efficiency, from the number of documents of each.
 
     It is that of the paper, a sample of its documents first; else the largest.

@@ -1,4 +1,4 @@
-"""What readers of results ask of an experiment: the datasets of averages, the baseline, the results to explain."""
+"""What readers of results need from an experiment: the datasets of averages, the baseline, the results to explain."""
 
 from typing import Any
 

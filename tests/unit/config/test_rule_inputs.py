@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from beirflow.config.asked import all_cores, asked_code, asked_files, asked_systems, corpus_of, one_of
 from beirflow.config.experiment import Experiment
 from beirflow.config.load import load_experiment
-from beirflow.data.catalogue.choice import asked_corpus
+from beirflow.config.rule_inputs import all_cores, answering_code, answering_systems, corpus_of, one_of, searched_files
+from beirflow.data.catalogue.choice import corpus_for_latency
 from beirflow.families.system import system_of
 
 
@@ -27,7 +27,7 @@ def experiment() -> Experiment:
 
 def test_files_are_those_that_the_searches_of_all_needed_systems_read(experiment: Experiment) -> None:
     postings, vectors = "<results>/postings/lucene-english/scifact", "<results>/embeddings/encoded/scifact"
-    found = asked_files(experiment, "twice", "scifact")
+    found = searched_files(experiment, "twice", "scifact")
     records = [f"<results>/runs/{name}/scifact.json" for name in ("twice", "fused", "bm25-multifield", "bm25", "small")]
     assert set(found) == {
         *records,
@@ -35,26 +35,26 @@ def test_files_are_those_that_the_searches_of_all_needed_systems_read(experiment
         *(f"{vectors}/{name}" for name in ("chunk-0.npy", "chunk-0.json", "chunk-1.npy", "chunk-1.json", "ranges-64.npy")),
     }
     assert len(found) == len(set(found))
-    assert asked_files(experiment, "bm25", "scifact")[0] == "<results>/runs/bm25/scifact.json"
+    assert searched_files(experiment, "bm25", "scifact")[0] == "<results>/runs/bm25/scifact.json"
 
 
 def test_systems_come_with_those_that_they_are_made_from(experiment: Experiment) -> None:
-    found = asked_systems(experiment, "fused", "scifact")
+    found = answering_systems(experiment, "fused", "scifact")
     assert {name: entry["family"] for name, entry in found.items()} == {"fused": "fusion", "bm25": "lexical", "small": "dense"}
     for name, entry in found.items():
         assert system_of(name, entry).settings == experiment.settings_for(name, "scifact")
 
 
 def test_code_that_answers_is_known_although_nothing_imports_it(experiment: Experiment) -> None:
-    codes = [asked_code(experiment, name, "scifact") for name in ("bm25", "encoded", "fused", "twice")]
+    codes = [answering_code(experiment, name, "scifact") for name in ("bm25", "encoded", "fused", "twice")]
     assert len(set(codes)) == 3
     assert codes[2] == codes[3]
 
 
 def test_the_corpus_is_that_of_the_paper_or_the_largest_and_cores_are_all_that_are_known(experiment: Experiment) -> None:
     assert corpus_of(experiment) == "scifact"
-    assert asked_corpus({"fever": 9, "dbpedia-entity.sample-50": 3}) == "dbpedia-entity.sample-50"
-    assert asked_corpus({"dbpedia-entity": 9, "dbpedia-entity.documents-3": 3}) == "dbpedia-entity.documents-3"
+    assert corpus_for_latency({"fever": 9, "dbpedia-entity.sample-50": 3}) == "dbpedia-entity.sample-50"
+    assert corpus_for_latency({"dbpedia-entity": 9, "dbpedia-entity.documents-3": 3}) == "dbpedia-entity.documents-3"
     assert (all_cores({"_cores": 6}), all_cores({})) == (6, 8)
 
 

@@ -25,7 +25,7 @@ def unknown_in(entry: Mapping[str, Any]) -> str:
     return f"{family.name} with {', '.join(unknown)}, of an extension that is not installed" if unknown else ""
 
 
-def stated_system(name: str, entry: Mapping[str, Any]) -> System:
+def recorded_system(name: str, entry: Mapping[str, Any]) -> System:
     """Return the system that an entry of a manifest states. Raise ValueError for one that nothing here knows."""
     if unknown := unknown_in(entry):
         raise ValueError(f"nothing here knows the family {unknown}")
@@ -57,7 +57,7 @@ def experiment_of(manifest: Mapping[str, Any], documents: Mapping[str, int], aud
     return Experiment(
         config=config,
         catalogue=auditor.catalogue,
-        systems={name: stated_system(name, entry) for name, entry in manifest["systems"].items()},
+        systems={name: recorded_system(name, entry) for name, entry in manifest["systems"].items()},
         rows=every,
         datasets={dataset.name: dataset for datasets in every.values() for dataset in datasets},
     )

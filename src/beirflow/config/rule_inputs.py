@@ -8,7 +8,7 @@ from typing import Any
 from beirflow.config.dependencies import needed
 from beirflow.config.experiment import MOST_THREADS, Experiment
 from beirflow.core.layout import RESULTS, RUN_RECORD
-from beirflow.data.catalogue.choice import asked_corpus
+from beirflow.data.catalogue.choice import corpus_for_latency
 from beirflow.run.code_version import code_of
 
 
@@ -17,10 +17,10 @@ def corpus_of(experiment: Experiment) -> str:
     known = {name: experiment.datasets[name].form for name in experiment.chosen_datasets}
     # Queries with candidates of their own are answered from these, which tells little about a search.
     searched = [name for name, form in known.items() if not (form and form.own_candidates)]
-    return asked_corpus({name: experiment.documents(name) or 0 for name in searched or known})
+    return corpus_for_latency({name: experiment.documents(name) or 0 for name in searched or known})
 
 
-def asked_systems(experiment: Experiment, system: str, dataset: str) -> dict[str, dict[str, Any]]:
+def answering_systems(experiment: Experiment, system: str, dataset: str) -> dict[str, dict[str, Any]]:
     """Return a system and those that it is made from, as parameters of a rule.
 
     By name: ``family``, ``settings`` as they are for the corpus, and ``kind``, the class of these; ``answers``, which opens the
@@ -40,13 +40,13 @@ def asked_systems(experiment: Experiment, system: str, dataset: str) -> dict[str
     return entries
 
 
-def asked_settings(experiment: Experiment, system: str, dataset: str) -> dict[str, Any]:
-    """Return ``kind`` and ``settings`` of a system, as :func:`asked_systems` has them."""
-    entry = asked_systems(experiment, system, dataset)[system]
+def settings_with_kind(experiment: Experiment, system: str, dataset: str) -> dict[str, Any]:
+    """Return ``kind`` and ``settings`` of a system, as :func:`answering_systems` has them."""
+    entry = answering_systems(experiment, system, dataset)[system]
     return {key: entry[key] for key in ("kind", "settings")}
 
 
-def asked_files(experiment: Experiment, system: str, dataset: str) -> list[str]:
+def searched_files(experiment: Experiment, system: str, dataset: str) -> list[str]:
     """Return the records of the runs of a system and of those that it is made from, and all that these search."""
     paths: list[str] = []
     for name in needed([system], experiment.systems):
@@ -58,7 +58,7 @@ def asked_files(experiment: Experiment, system: str, dataset: str) -> list[str]:
     return list(dict.fromkeys(paths))
 
 
-def asked_code(experiment: Experiment, system: str, dataset: str) -> str:
+def answering_code(experiment: Experiment, system: str, dataset: str) -> str:
     """Return the digest of the code that answers, which no module of a rule's function imports: it is imported by name."""
     modules: set[str] = set()
     for name in needed([system], experiment.systems):
