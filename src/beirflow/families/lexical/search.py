@@ -8,12 +8,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from beirflow.core.background import map_ahead
 from beirflow.families.lexical.bm25 import normalise, scores
 from beirflow.families.lexical.postings import Postings, concatenated
 from beirflow.families.lexical.queries import QueryTerms, WeightedField
 from beirflow.families.lexical.statistics import places_in_order
 from beirflow.families.postings.search import Lists, QueryLists, search_lists
 from beirflow.ranking.ranking import Cut, Hits
+
+SLICE_POSTINGS = 1 << 18  # postings whose values are computed at once
 
 
 def search_postings(
@@ -24,7 +27,7 @@ def search_postings(
     Returns hits and the number of excluded documents, as :func:`~beirflow.families.postings.search.search_lists` does.
     """
     terms = places_in_order(queries.distinct, postings.terms)
-    lists, spans = zip(*(_lists_of_field(field, postings, terms) for field in fields), strict=True)
+    lists, spans = zip(*(_lists_of_field(field, postings, terms, threads) for field in fields), strict=True)
     firsts = np.cumsum([0, *(len(each.rows) for each in lists[:-1])])
     rows, values = (concatenated(columns) for columns in list(zip(*lists, strict=True))[1:])
     whole = Lists(len(postings.text_lengths), rows, values)
@@ -34,19 +37,30 @@ def search_postings(
     return search_lists([(whole, of_queries)], len(queries.lengths), cut, scores, threads)
 
 
-def _lists_of_field(field: WeightedField, postings: Postings, terms: np.ndarray) -> tuple[Lists, np.ndarray]:
+def _lists_of_field(field: WeightedField, postings: Postings, terms: np.ndarray, threads: int) -> tuple[Lists, np.ndarray]:
     """Return the posting lists of terms in a field, and the span of each list, int64 of shape (terms, 2).
 
     ``terms`` are positions in the terms of the postings; the list of -1 is empty. Values are the denominators of the scores.
     """
     begins, ends = (np.where(terms < 0, 0, postings.starts[terms + end]) for end in (0, 1))
+    # Some terms at a time, so that what is computed on the way stays small.
+    groups = np.split(np.arange(len(terms)), np.flatnonzero(np.diff(np.cumsum(ends - begins) // SLICE_POSTINGS)) + 1)
+    parts = map_ahead(lambda group: _lists_of_terms(field, postings, begins[group], ends[group]), groups, threads)
+    rows, values, sizes = (concatenated(columns) for columns in zip(*parts, strict=True))
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    return Lists(len(postings.text_lengths), rows, values), np.stack([offsets[:-1], offsets[1:]], axis=1)
+
+
+def _lists_of_terms(
+    field: WeightedField, postings: Postings, begins: np.ndarray, ends: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return rows and values of the lists of some terms, by the spans of their postings, and the length of each list."""
     slices = [slice(begin, end) for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
-    offsets = np.concatenate([[0], np.cumsum(ends - begins)])
 
     def take(column: np.ndarray) -> np.ndarray:
         return np.concatenate([column[each] for each in slices] or [column[:0]])
 
-    rows = take(postings.rows)
+    rows, sizes = take(postings.rows), ends - begins
     if field.name == "contents":
         counts = np.add(take(postings.title_counts), take(postings.text_counts), dtype=np.float32)
     elif field.name == "title":
@@ -56,6 +70,5 @@ def _lists_of_field(field: WeightedField, postings: Postings, terms: np.ndarray)
     if field.name != "contents":
         has_term = counts > 0
         rows, counts = rows[has_term], counts[has_term]
-        offsets = np.concatenate([[0], np.cumsum(has_term)])[offsets]
-    inverse = field.inverse_norms[postings.length_codes[field.name][rows]]
-    return Lists(len(postings.text_lengths), rows, normalise(counts, inverse)), np.stack([offsets[:-1], offsets[1:]], axis=1)
+        sizes = np.diff(np.concatenate([[0], np.cumsum(has_term)])[np.concatenate([[0], np.cumsum(sizes)])])
+    return rows, normalise(counts, field.inverse_norms[postings.length_codes[field.name][rows]]), sizes
