@@ -125,10 +125,6 @@ class TokenEncoder(TextModel):
         """Return precision, device, versions and assumptions of the vectors, and whether something is lost, for the record."""
         return super().made() | ({"lossy": LOSSY} if self._pool_factor else {})
 
-    def batch_of(self, texts: Sequence[str], row: int) -> np.ndarray:
-        """Return the rows, ascending, of all texts that are encoded in one batch with one of them."""
-        return self.budget.batch_of(self._read(texts, self.first_of_window(row)).tokens, row)
-
     def described(self) -> dict[str, Any]:
         """Describe the way from a text to its vectors, for the record."""
         pooling = {"pool_factor": self._pool_factor} if self._pool_factor else {}

@@ -63,10 +63,6 @@ class TextModel(Recorded):
         """Return both counts."""
         return {"tokens": self.tokens, f"truncated_{kind}": self.truncated}
 
-    def first_of_window(self, row: int) -> int:
-        """Return the index of the first text of the window of a text."""
-        return row - row % self.window
-
     def read_and_compute(
         self,
         what: str,

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from beirflow.core.errors import ModelError
-from beirflow.models.computing.batching import Tokens, plan
+from beirflow.models.computing.batching import plan
 from beirflow.run.devices import is_out_of_memory
 from beirflow.run.hardware import features, processor
 
@@ -40,12 +40,6 @@ class TokenBudget:
     def batches(self, lengths: np.ndarray) -> Iterator[np.ndarray]:
         """Divide texts, from the tokens of each, into batches of rows, longest first; the budget may fall meanwhile."""
         return plan(lengths, lambda: self.tokens, packed=self.packed)
-
-    def batch_of(self, window: Tokens, row: int) -> np.ndarray:
-        """Return the rows, ascending, of all texts of a window that are in one batch with one of them; int64."""
-        with_tokens = np.flatnonzero(window.lengths)
-        batches = (window.start + with_tokens[batch] for batch in self.batches(window.lengths[with_tokens]))
-        return next((np.sort(batch) for batch in batches if row in batch), np.array([row]))
 
     def computation(self, threads: int | None = None) -> dict[str, Any]:
         """Return what decides the last bits besides versions, for the record; ``threads`` are torch's if None."""

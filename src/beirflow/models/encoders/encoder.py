@@ -48,9 +48,6 @@ class Encoder(Recorded, Protocol):
     def described(self) -> dict[str, Any]:
         """Describe the way from a text to its vector, for the record."""
 
-    def batch_of(self, texts: Sequence[str], kind: Kind, row: int) -> np.ndarray:
-        """Return the rows, ascending, of all texts that are encoded in one batch with one of them."""
-
     def windows(self, texts: Sequence[str], kind: Kind) -> Iterator[np.ndarray]:
         """Encode texts in order, a window at a time, float32 of shape (texts, dim)."""
 
@@ -190,10 +187,6 @@ class TransformersEncoder(TextModel):
 
     def _whole(self, texts: Sequence[str], kind: Kind) -> np.ndarray:
         return np.concatenate([np.empty((0, self.dim), np.float32), *self.windows(texts, kind)])
-
-    def batch_of(self, texts: Sequence[str], kind: Kind, row: int) -> np.ndarray:
-        """Return the rows, ascending, of all texts that are encoded in one batch with one of them."""
-        return self.budget.batch_of(self._tokenize(texts, kind, self.first_of_window(row)), row)
 
     def tokens_of(self, texts: Sequence[str], kind: Kind) -> Tokens:
         """Return the token ids of all texts, with the prompt of their kind, for :meth:`vectors_of`."""

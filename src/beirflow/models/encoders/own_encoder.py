@@ -75,11 +75,6 @@ class OwnEncoder:
         """Return nothing: tokens are unknown."""
         return {}
 
-    def batch_of(self, texts: Sequence[str], kind: Kind, row: int) -> np.ndarray:
-        """Return the rows of the texts that the class gets at once with one of them."""
-        start = row - row % WINDOW_TEXTS
-        return np.arange(start, min(start + WINDOW_TEXTS, len(texts)))
-
     def described(self) -> dict[str, Any]:
         """Describe the way from a text to its vector, for the record."""
         own = {"encoder": self.system.encoder, "arguments": dict(self.system.arguments or {})}
