@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import Any, BinaryIO
+from typing import Any
 
 from beirflow.core.disks import written_here
 
@@ -39,15 +38,6 @@ def own_partial(path: Path) -> Path:
     for leftover in leftovers:
         _remove(Path(leftover))
     return path.with_name(f"{PARTIAL}{path.stem}.{OWN}{path.suffix}")
-
-
-@contextmanager
-def scratch_file(output: str | Path) -> Iterator[BinaryIO]:
-    """Open an empty file without a name on the disk of an output, for what does not fit into memory."""
-    folder = Path(output).parent
-    folder.mkdir(parents=True, exist_ok=True)
-    with written_here(output), TemporaryFile(dir=folder) as stream:
-        yield stream
 
 
 @contextmanager
