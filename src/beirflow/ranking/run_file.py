@@ -186,7 +186,7 @@ def check_export(run_path: str, record_path: str, queries_path: str, output_path
     check_digest(run_path, output_digest(record, run_path), record_path)
     if missing := queries_without_line(run_path, queries_path):
         logger.warning(
-            "%s: %d judged queries have no line, without results of the system: %s; "
+            "%s: %d judged queries have no line, because the system returned nothing for them: %s; "
             "count them as 0, with trec_eval by its option -c",
             *(output_path, len(missing), ", ".join(missing)),
         )

@@ -290,7 +290,7 @@ def test_whatever_the_rules_write_for_reading_is_not_left_over(audited: Forger) 
 def test_a_failure_is_written_down_and_then_raised_with_the_numbers_that_are_affected(audited: Forger) -> None:
     audited.path("runs/tiny/stack-tex.parquet").write_bytes(b"<script>alert(1)</script>")
     audited.path("<b>").write_text("")
-    with pytest.raises(DataError, match="affected: tiny on stack") as caught:
+    with pytest.raises(DataError, match="Affected numbers of the summary: tiny on stack") as caught:
         audit(folder=str(audited.results), experiment=audited.experiment)
     assert "runs/tiny/stack-tex.parquet has the sha256" in str(caught.value)
     report = read_json(audited.path("audit.json"))

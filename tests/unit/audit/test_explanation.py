@@ -82,7 +82,7 @@ def test_the_convention_that_leads_to_the_published_score_is_named(
     assert (CAVEAT in text) == (CAVEAT in html) == (how is not None)
     for sentence in (
         "Self matches dropped: 1.",
-        "Cut at the maximum length: 3 documents",
+        "Truncated at the maximum length: 3 documents",
         "Queries without results: 1 of 3",
         *UNKNOWN,
     ):

@@ -77,7 +77,7 @@ def test_judged_queries_without_a_line_are_named(tmp_path: Path, caplog: pytest.
     expected = convert(tmp_path, ROWS).read_bytes()
     assert caplog.text == ""
     assert convert(tmp_path, ROWS, without=["q7", "q10"]).read_bytes() == expected
-    assert "run.trec.gz: 2 judged queries have no line, because the system found nothing for them: q10, q7;" in caplog.text
+    assert "run.trec.gz: 2 judged queries have no line, because the system returned nothing for them: q10, q7;" in caplog.text
     assert "with trec_eval by its option -c" in caplog.text
 
 
