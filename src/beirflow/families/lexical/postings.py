@@ -1,11 +1,10 @@
 """Postings of a chunk on disk: its terms, the documents of each term, and the lengths of the documents.
 
 A file has columns, of which a reader may take those of terms and documents alone. Rows of documents are stored as differences,
-which compress to little more than a byte. It is one batch; in files of version 0.1.0 others follow, each with further postings.
+which compress to little more than a byte.
 """
 
 import platform
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -70,12 +69,10 @@ class ChunkPostings(Artifact):
         """
         names = [*TERM_COLUMNS, *DOCUMENT_COLUMNS, *(POSTING_COLUMNS if postings else [])]
         with reading(self.path, "the postings"):
-            batches = [*read_columns(self.path, _metadata(analyzer), names)]
-        columns = {name: pa.chunked_array([batch[name] for batch in batches]).combine_chunks() for name in names}
+            (columns,) = read_columns(self.path, _metadata(analyzer), names)
         values = dict.fromkeys(POSTING_COLUMNS, np.empty(0, np.int32))
         values |= {name: each if name == "terms" else each.to_numpy(zero_copy_only=False) for name, each in columns.items()}
-        if postings:
-            values["rows"] = concatenated([np.cumsum(batch["rows"].to_numpy(), dtype=np.int32) for batch in batches])
+        values["rows"] = np.cumsum(values["rows"], dtype=np.int32)
         whole = Postings(**values)
         if problem := _problem(whole, postings):
             raise damaged(self.path, problem)
@@ -88,11 +85,6 @@ class ChunkPostings(Artifact):
         with ColumnWriter(stream, _metadata(analyzer)) as writer:
             columns = {name: getattr(postings, name) for name in (*TERM_COLUMNS, *POSTING_COLUMNS, *DOCUMENT_COLUMNS)}
             writer.write(columns | {"rows": np.diff(postings.rows, prepend=np.int32(0))})
-
-
-def concatenated(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Concatenate arrays without a copy of a single one, since fresh memory takes longer than the arithmetic."""
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _metadata(analyzer: str) -> dict[str, bytes | str]:

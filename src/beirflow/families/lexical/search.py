@@ -10,7 +10,7 @@ import numpy as np
 
 from beirflow.core.background import map_ahead
 from beirflow.families.lexical.bm25 import normalise, scores
-from beirflow.families.lexical.postings import Postings, concatenated
+from beirflow.families.lexical.postings import Postings
 from beirflow.families.lexical.queries import QueryTerms, WeightedField
 from beirflow.families.lexical.statistics import places_in_order
 from beirflow.families.postings.search import Lists, QueryLists, search_lists
@@ -29,7 +29,7 @@ def search_postings(
     terms = places_in_order(queries.distinct, postings.terms)
     lists, spans = zip(*(_lists_of_field(field, postings, terms, threads) for field in fields), strict=True)
     firsts = np.cumsum([0, *(len(each.rows) for each in lists[:-1])])
-    rows, values = (concatenated(columns) for columns in list(zip(*lists, strict=True))[1:])
+    rows, values = (_concatenated(columns) for columns in list(zip(*lists, strict=True))[1:])
     whole = Lists(len(postings.text_lengths), rows, values)
     of_terms = np.stack([of_field + first for of_field, first in zip(spans, firsts, strict=True)], axis=1)
     weights = np.stack([field.weights for field in fields], axis=1).reshape(-1)
@@ -46,7 +46,7 @@ def _lists_of_field(field: WeightedField, postings: Postings, terms: np.ndarray,
     # Some terms at a time, so that what is computed on the way stays small.
     groups = np.split(np.arange(len(terms)), np.flatnonzero(np.diff(np.cumsum(ends - begins) // SLICE_POSTINGS)) + 1)
     parts = map_ahead(lambda group: _lists_of_terms(field, postings, begins[group], ends[group]), groups, threads)
-    rows, values, sizes = (concatenated(columns) for columns in zip(*parts, strict=True))
+    rows, values, sizes = (_concatenated(columns) for columns in zip(*parts, strict=True))
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     return Lists(len(postings.text_lengths), rows, values), np.stack([offsets[:-1], offsets[1:]], axis=1)
 
@@ -72,3 +72,8 @@ def _lists_of_terms(
         rows, counts = rows[has_term], counts[has_term]
         sizes = np.diff(np.concatenate([[0], np.cumsum(has_term)])[np.concatenate([[0], np.cumsum(sizes)])])
     return rows, normalise(counts, field.inverse_norms[postings.length_codes[field.name][rows]]), sizes
+
+
+def _concatenated(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Concatenate arrays without a copy of a single one, since fresh memory takes longer than the arithmetic."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -16,10 +16,9 @@ import steps
 from beirflow.core.errors import DataError
 from beirflow.core.layout import POSTINGS
 from beirflow.core.records import Job
-from beirflow.families.lexical import indexing, postings, statistics
+from beirflow.families.lexical import indexing, statistics
 from beirflow.families.lexical.indexing import index_texts
 from beirflow.families.lexical.postings import POSTING_COLUMNS, ChunkPostings, Postings
-from beirflow.families.postings.columns import ColumnWriter
 from beirflow.families.postings.names import ENGLISH
 from beirflow.ranking.searched import places_of
 
@@ -36,18 +35,6 @@ def written(folder: Path, content: Postings) -> ChunkPostings:
     path = folder / POSTINGS(analyzer=ENGLISH, dataset="small", chunk=0)
     steps.write_recorded(ChunkPostings, path, (content, ENGLISH), Job(folder), inputs={})
     return ChunkPostings(path)
-
-
-def test_postings_in_parts_as_version_0_1_0_wrote_them_are_read(tmp_path: Path) -> None:
-    file, content = written(tmp_path, indexed()), indexed()
-    columns = {field.name: getattr(content, field.name) for field in fields(Postings)}
-    nothing = {name: values[:0] for name, values in columns.items()}
-    with file.path.open("wb") as stream, ColumnWriter(stream, postings._metadata(ENGLISH)) as writer:
-        writer.write({**columns, **{name: nothing[name] for name in POSTING_COLUMNS}})
-        for part in (slice(0, 5), slice(5, None)):
-            rows = np.diff(content.rows[part], prepend=np.int32(0))
-            writer.write({**nothing, **{name: columns[name][part] for name in POSTING_COLUMNS}, "rows": rows})
-    assert equal(file.read(ENGLISH), content)
 
 
 def equal(one: Postings, other: Postings) -> bool:
