@@ -20,15 +20,14 @@ from beirflow.core.errors import ConfigError
 from beirflow.core.extensions import Extension, commands, extensions, forms
 from beirflow.core.patterns import Pattern
 from beirflow.evaluation import confusion, sample_agreement, scores, significance, summary, systems, uncertainty
-from beirflow.report.registry import FIGURES, TABLES
 from beirflow.run.code_version import code_version, reached_modules
-from described_keys import COMMAND, PAGE, SCHEMA, descriptions, json_schema, keys_page, sections
+from described_keys import descriptions, sections
 from workflow_rules import functions_of, rule_codes, rule_modules, workflow_rules
 
 REPOSITORY = Path(__file__).parents[2]
 EXTENSIONS = [path.parent for path in sorted(REPOSITORY.glob("extensions/*/__init__.py"))]
 RULE_FILES = [path for folder in ("workflow", "extensions/*") for path in sorted(REPOSITORY.glob(f"{folder}/rules/*.smk"))]
-PAGES = [REPOSITORY / "README.md", *sorted(REPOSITORY.glob("docs/*.md")), *sorted(REPOSITORY.glob("extensions/*/README.md"))]
+PAGES = [REPOSITORY / "README.md", *sorted(REPOSITORY.glob("docs/*.md")), *sorted(REPOSITORY.glob("extensions/**/README.md"))]
 
 SUMMARY = (
     "system",
@@ -136,15 +135,13 @@ def test_an_environment_holds_what_the_family_of_a_system_imports() -> None:
         assert imported_packages(reached_modules(path)) - pinned_packages("encode") == set(), named
 
 
-def test_every_key_is_described_and_the_schema_and_the_page_of_keys_are_current() -> None:
+def test_every_key_is_described() -> None:
     bare = {name: [key for kind in kinds for key in keys_of(kind) if key not in descriptions(kind)] for name, kinds in sections()}
     # What is made of the classes of extensions has their docstrings.
     assert {name: keys for name, keys in bare.items() if keys} == {
         "`command`": [*OPTIONS],
-        "Systems of the family dense with `base`": [*forms()],
+        "Family dense with `base`": [*forms()],
     }
-    assert SCHEMA.read_text() == json_schema(), COMMAND
-    assert PAGE.read_text() == keys_page(), COMMAND
 
 
 def test_the_configuration_names_every_key_of_its_schema_and_comments_it() -> None:
@@ -168,9 +165,9 @@ PATTERNS = {name: value for name, value in vars(layout).items() if isinstance(va
 
 def test_the_map_names_only_files_that_are_there() -> None:
     text = (REPOSITORY / "CONTRIBUTING.md").read_text()
-    known = {path.name for folder in ("src", "plugins", "workflow", "tests", "envs") for path in (REPOSITORY / folder).rglob("*")}
+    known = {"config.yaml"} | {path.name for folder in ("src", "plugins", "workflow", "tests", "envs") for path in (REPOSITORY / folder).rglob("*")}
     named = re.findall(r"`(?:[\w/]*/)?(\w+\.(?:py|smk|css|yaml))`", text)
-    assert len(named) > 20
+    assert len(named) > 10
     assert sorted(set(named) - known) == []
 
 
@@ -181,13 +178,7 @@ def test_every_target_that_the_docs_name_is_a_file_of_the_layout_or_a_rule() -> 
     assert len(files) > 15
     assert [name for name in files if all(pattern.names_in(name) is None for pattern in PATTERNS.values())] == []
     in_a_word = re.findall(r"^rule (\w+):", (REPOSITORY / "workflow/Snakefile").read_text(), re.MULTILINE)
-    assert {name for name in named if "/" not in name} == {*LOOKING, *in_a_word} - commands().keys()
-
-
-@pytest.mark.parametrize(("names", "row"), [(FIGURES, "figures/pareto.pdf"), (TABLES, "tables/leaderboard.tex")])
-def test_the_docs_name_every_figure_and_table(names: Iterable[str], row: str) -> None:
-    (line,) = re.findall(rf"^\| `results/{row}`.*$", (REPOSITORY / "docs/targets.md").read_text(), re.MULTILINE)
-    assert {*re.findall(r"`(\w+)`", line), Path(row).stem} == {*names}
+    assert {name for name in named if "/" not in name} == {*LOOKING, *in_a_word} - commands().keys() - {"help"}
 
 
 def test_the_docs_name_every_column_of_the_files_for_reading() -> None:
@@ -223,26 +214,6 @@ def test_examples_of_configurations_can_be_used_but_for_files_that_are_elsewhere
         except ConfigError as error:
             lines = str(error).splitlines()[1:]
         assert [line for line in lines if not re.search(ELSEWHERE, line)] == [], block
-
-
-A_TEST = r"(?:extensions/\w+/tests|plugins/\w+/tests|tests/)\S*(?: -k (?:\w+|\"[^\"]*\"))?"
-
-
-def test_every_test_that_a_page_names_is_there() -> None:
-    """Also each word behind ``-k`` is in the name of one: of two words, pytest does not say that one selects nothing."""
-    rows = re.findall(r"^\|.*\| (.*`.*`.*) \|$", (REPOSITORY / "docs/promises.md").read_text(), re.MULTILINE)
-    named = [each for row in rows for each in re.findall(r"`((?:\w+/|slurm|unit)[^`]*)`", row)]
-    named = [each if each.startswith("plugins/") else f"tests/{each}" for each in named]
-    assert len(named) > 40
-    for page in [REPOSITORY / "CONTRIBUTING.md", *PAGES]:
-        commands = re.findall(r"`pytest ([^`]*)`", page.read_text())
-        named += [part for each in commands for part in re.findall(A_TEST, each)]
-    for each in named:
-        path, _, words = each.partition(" -k ")
-        files = [REPOSITORY / path] if path.endswith(".py") else [*(REPOSITORY / path).rglob("test_*.py")]
-        names = " ".join(re.findall(r"^def (test_\w+)", "\n".join(file.read_text() for file in files), re.MULTILINE))
-        assert [word for word in re.findall(r"\w+", words) if word != "or" and word not in names] == [], each
-        assert names, each
 
 
 def test_the_docs_say_for_whom_every_extension_is() -> None:

@@ -82,13 +82,6 @@ def test_every_measure_has_a_name_for_a_column_and_a_meaning() -> None:
         assert len(each.meaning) > 10, name
 
 
-def test_the_table_of_the_documentation_is_the_registry() -> None:
-    page = (REPOSITORY / "docs/how-it-works.md").read_text(encoding="utf-8")
-    section = page.partition("\n## Measures\n")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| `([^`]*)` \| (.*) \|$", section, re.MULTILINE)
-    assert rows == [(name, each.meaning) for name, each in MEASURES.items()]
-
-
 def test_measures_that_are_named_elsewhere_are_registered() -> None:
     of_collections = [facts["main_measure"] for facts in load_catalogue().newer.facts.values()]
     assert of_collections
