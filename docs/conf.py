@@ -1,4 +1,4 @@
-"""Settings of Sphinx, which builds the site: the source is the whole repository, so READMEs of extensions are pages and links are checked."""
+"""Settings of Sphinx. The source is the whole repository: READMEs of extensions are pages, and links to them are checked."""
 
 project = "beirflow"
 author = "The beirflow authors"
@@ -13,6 +13,7 @@ include_patterns = [
     "plugins/slurm/README.md",
     "tests/bench/README.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
     "CHANGELOG.md",
 ]
 exclude_patterns = [".*", "site", "results", "src", "workflow", "tests/bench/results"]

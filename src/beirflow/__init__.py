@@ -1,13 +1,25 @@
-"""beirflow: exact, resumable, checkable evaluation of retrieval systems on BEIR.
+"""Evaluate retrieval systems on BEIR and on your own data: exactly, resumably, and so that every number can be checked.
 
-As a library, for notebooks and scripts:
+Three functions for notebooks and scripts, with the ranking rule and the measures of the workflow:
 
-- :func:`evaluate`: evaluate a run by judgements, both as mappings, frames or files;
-- :func:`search`: search a corpus exactly with an encoder, for a run;
-- :class:`Results`: read a folder of results as frames: scores, means, significance, hits.
+- :func:`evaluate`: compute NDCG, Recall, MRR and other measures of a run, given relevance judgements (qrels)
+- :func:`search`: retrieve the exact top k of a corpus with an encoder
+- :class:`Results`: read a folder of results as data frames: scores, means, significance, hits
 
-They raise :class:`BeirflowError`, whose message says what was found, what was expected, and what to do. ``docs/library.md`` has
-examples; the workflow itself starts with the command ``beirflow`` or with ``snakemake``.
+Example:
+    >>> import beirflow
+    >>> run = {"q1": {"d1": 0.9, "d2": 0.8}, "q2": {"d3": 0.7}}
+    >>> qrels = {"q1": {"d2": 1}, "q2": {"d3": 1}}
+    >>> beirflow.evaluate(run, qrels, ["MRR@10", "P@1"]).mean.to_dict()
+    {'MRR@10': 0.75, 'P@1': 0.5}
+
+    >>> from sentence_transformers import SentenceTransformer                   # doctest: +SKIP
+    >>> run = beirflow.search(SentenceTransformer("my-model"), corpus, queries, k=100)    # doctest: +SKIP
+    >>> beirflow.Results("results").means["NDCG@10"]                            # doctest: +SKIP
+
+Runs and qrels are mappings, data frames or files. Errors are :class:`BeirflowError`; the message says what
+was found, what was expected, and what to do. The command ``beirflow`` runs the whole workflow; ``SNAKEFILE`` is its Snakefile,
+for ``snakemake --snakefile`` and for modules of other workflows. ``docs/library.md`` has more examples.
 """
 
 from importlib import import_module

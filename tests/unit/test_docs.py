@@ -20,7 +20,10 @@ from described_keys import COMMAND, PAGE, SCHEMA, TABLES, extension_of, json_sch
 
 REPOSITORY = Path(__file__).parents[2]
 SITE = [*sorted(REPOSITORY.glob("docs/*.md")), *sorted(REPOSITORY.glob("extensions/**/README.md"))]
-PAGES = [*(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "tests/bench/README.md")), *SITE]
+PAGES = [
+    *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "tests/bench/README.md")),
+    *SITE,
+]
 
 CODE = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 

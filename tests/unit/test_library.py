@@ -53,10 +53,11 @@ def test_the_examples_of_the_documentation_are_right(beside_results: Path) -> No
     assert not failures
 
 
-@pytest.mark.parametrize("name", ["evaluate", "search"])
-def test_the_example_of_a_function_is_right(name: str) -> None:
+@pytest.mark.parametrize("name", ["", "evaluate", "search"])
+def test_the_example_of_the_package_and_of_a_function_is_right(name: str) -> None:
     runner = doctest.DocTestRunner()
-    for test in doctest.DocTestFinder().find(getattr(beirflow, name), name, globs={"beirflow": beirflow}):
+    described = getattr(beirflow, name) if name else beirflow
+    for test in doctest.DocTestFinder(recurse=False).find(described, name, globs={"beirflow": beirflow}):
         assert runner.run(test).attempted
     assert runner.failures == 0
 

@@ -21,7 +21,7 @@ import pytrec_eval
 import anserini_run
 from beirflow.audit.anserini_scores import as_read
 from http_servers import FileServer
-from workflow_runs import Workflow
+from workflow_runs import REPOSITORY, Workflow
 
 ARCHIVES = Path(os.environ.get("BEIRFLOW_ARCHIVES", "/nowhere"))
 
@@ -51,6 +51,13 @@ def measures(workflow: Workflow, dataset: str, system: str = SYSTEM) -> tuple[fl
     found = workflow.read(f"metrics/{system}/{dataset}.json")
     assert found["official_data"] is True
     return found["measures"]["NDCG@10"], found["measures"]["Recall@100"]
+
+
+def readme_row(system: str, dataset: str) -> list[str]:
+    """NDCG@10, its published value, and the same of Recall@100, as the README prints them."""
+    rows = [line.strip("| ").split(" | ") for line in (REPOSITORY / "README.md").read_text().splitlines()]
+    (row,) = [row for row in rows if [each.lower() for each in row[:2]] == [system, dataset]]
+    return row[2:6]
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +102,8 @@ def test_bm25_is_anserinis(bm25: Workflow, system: str, dataset: str) -> None:
     as_printed = {query: {doc_id: float(score) for doc_id, score in hits} for query, hits in run.items()}
     assert by_trec_eval(as_printed, qrels_of(bm25, dataset)).mean().tolist() == pytest.approx(BM25[system, dataset], abs=0.0001)
     assert measures(bm25, dataset, system) == pytest.approx(BM25[system, dataset], abs=BY_TIES[dataset])
+    shown = zip(measures(bm25, dataset, system), BM25[system, dataset], strict=True)
+    assert readme_row(system, dataset) == [f"{value:.4f}" for pair in shown for value in pair]
     # The convention that `explain` offers.
     read = {
         query: dict(zip(of["doc_id"], of["score"].tolist(), strict=True)) for query, of in as_read(stored).groupby("query_id")

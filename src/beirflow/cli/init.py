@@ -327,7 +327,7 @@ def configuration(
 #   beirflow try {file}           every system on 24 documents, before hours of work
 #   beirflow estimate {file}      time, downloads and disk space
 #   beirflow run {file} report    everything; then open {page}
-# Paths that do not begin with / start in the folder in which a command runs. All keys, with their defaults: docs/configuration.md
+# Paths that do not begin with / start in the folder in which a command runs. All keys, with their defaults: docs/keys.md
 
 # Systems to evaluate: names of `beirflow list systems`, and those below custom.systems.
 systems: {_flow(names)}

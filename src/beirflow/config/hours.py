@@ -27,7 +27,7 @@ class Rate(NamedTuple):
     unit: str  # words of documents, pairs of a query and a document, queries, rows of a run, or jobs
     seconds: float  # on two cores
     by_model: bool = False  # with all-MiniLM-L6-v2: other models take time by their parameters, and devices by their operations
-    on_gpu: float | None = None  # on an H200, as docs/gpus.md has it: a search there waits for the memory
+    on_gpu: float | None = None  # on an H200, as tests/bench/results has it: a search there waits for the memory
 
 
 RATES = {
@@ -75,7 +75,7 @@ class Sheet(NamedTuple):
     bfloat16: bool = True
 
 
-MEASURED = "H200"  # the GPU of docs/gpus.md
+MEASURED = "H200"  # the GPU of tests/bench/results/nvidia-*
 SHEETS: Mapping[str, Sheet] = {
     MEASURED: Sheet(9.89e14, 6.7e13, 4.8e12, 1.41e11),
     "H100": Sheet(9.89e14, 6.7e13, 3.35e12, 8e10),

@@ -45,7 +45,7 @@ def test_late_interaction_takes_as_long_on_an_h200_as_was_measured(tmp_path: Pat
     size, device = corpus_size(experiment, tmp_path, "msmarco"), device_named("H200", experiment)
     assert seconds_of(experiment, "search_tokens", "colbertv2", size, device) == pytest.approx(
         20.9 * 60, rel=0.05
-    )  # docs/gpus.md
+    )  # tests/bench/results
 
 
 def test_cores_elsewhere_encode_in_proportion_and_leave_lexical_systems_as_they_are(tmp_path: Path) -> None:

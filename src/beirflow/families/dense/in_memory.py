@@ -1,4 +1,4 @@
-"""Exact search with an encoder, or with vectors, that somebody holds in memory: the hits of a dense system, without its files."""
+"""Exact dense search in memory, with an encoder or with given vectors: the hits of a dense system, without its files."""
 
 import sys
 from collections import Counter
