@@ -20,6 +20,8 @@ exclude_patterns = [".*", "site", "results", "src", "workflow", "tests/bench/res
 myst_heading_anchors = 4
 highlight_language = "text"
 
+smartquotes = False
+
 html_theme = "furo"
 html_title = "beirflow"
 html_static_path = ["site.css"]
