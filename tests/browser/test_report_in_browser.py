@@ -232,7 +232,7 @@ def test_two_systems_are_compared_query_by_query(browser: Chromium, report: Path
     browser.wait_for("document.getElementById('outcome').textContent.startsWith('On scifact,')")
     found = pairs(inspection(results))
     wins, losses = (sum(sign * (a - b) > 0 for _, a, b in found) for sign in (1, -1))
-    assert f"contriever is ahead on {wins} of 300 queries and tas-b on {losses}; on {300 - wins - losses} they are equal" in (
+    assert f"contriever is ahead on {wins} of 300 queries and tas-b on {losses}; tied on {300 - wins - losses}" in (
         browser.evaluate("document.getElementById('outcome').textContent")
     )
     assert browser.evaluate("document.querySelectorAll('.scatter circle').length") == len({pair[1:] for pair in found})

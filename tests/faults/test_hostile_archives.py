@@ -125,7 +125,7 @@ HARMFUL = {
     "lists": b'{"_id": "q1", "text": ' + b"[" * 10**6 + b"}",
     "objects": b'{"_id": "q1", "text": "x", "more": ' + b'{"a":' * 10**6,
     "nul in an id": b'{"_id": "q1\x00", "text": "x"}',
-    "surrogate": b'{"_id": "q1", "text": "\\ud83d"}',
+    "surrogate": b'{"_id": "\\ud83d", "text": "x"}',
     "huge": b'{"_id": 1e400, "text": "x"}',
     "utf-16": b"\xff\xfe{\x00",
 }

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 import beirflow
-from beirflow.config.checks import OF_MODEL_CODE
+from beirflow.config.checks import MODULES
 from installation import REPOSITORY, Done, Environment
 
 CONFIG = {
@@ -46,7 +46,7 @@ def run_bm25(environment: Environment, folder: Path, *targets: str) -> None:
 
 
 def test_a_wheel_evaluates_bm25_without_the_packages_of_models(environment: Environment, tmp_path: Path) -> None:
-    environment.borrow(*OF_MODEL_CODE)
+    environment.borrow(*MODULES["models"])
     assert environment.run(tmp_path, "beirflow", "--version").stdout == f"beirflow {beirflow.__version__}\n"
     run_bm25(environment, tmp_path / "an empty folder")
 

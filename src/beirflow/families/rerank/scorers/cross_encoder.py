@@ -79,7 +79,7 @@ class CrossEncoder(PairScorer):
         if getattr(self.model.config, "is_encoder_decoder", False):
             problem = f"the model in {self.folder} is an encoder-decoder of type {self.model.config.model_type}"
             raise ModelError(f"{problem}, which reads pairs differently from a cross-encoder")
-        self._labels = self._find_labels()
+        self._second_counts = self._find_label()
         if self.dtype != torch.float32:
             for head in filter(None, (getattr(self.model, name, None) for name in HEADS)):
                 in_float32(head)
@@ -93,23 +93,24 @@ class CrossEncoder(PairScorer):
         if self._types:
             self.assumed += assumed_types(self.name, self.tokenizer)
 
-    def _find_labels(self) -> list[int]:
-        """Return the number of the label whose logit counts for a pair, and of the other, if there is one."""
+    def _find_label(self) -> bool:
+        """Return whether the second of two labels means relevant."""
         config = self.model.config
         if config.num_labels not in LABELS:
             problem = f"the model in {self.folder} has {config.num_labels} labels"
             raise ModelError(f"{problem}; one was expected, or two of which one means relevant")
         check_activation(self.folder, config.num_labels)
         if config.num_labels == 1:
-            return [0]
+            return False
         with model_errors_of(str(self.folder)):
             named = relevant_label(config.id2label, config.label2id)
         if named is None:
             self.assumed.append(f"{self.name}: of the two labels of its model, which have no names, the second means relevant")
-        return [0, 1] if named == 0 else [1, 0]
+        return named != 0
 
     def _logits(self, **inputs: torch.Tensor) -> torch.Tensor:
-        return self.model(**inputs).logits[:, self._labels]
+        logits: torch.Tensor = self.model(**inputs).logits
+        return logits.flip(1) if self._second_counts else logits
 
 
 class PooledCrossEncoder(CrossEncoder):
@@ -136,10 +137,10 @@ class PooledCrossEncoder(CrossEncoder):
     def _may_lack(self) -> str:
         return NOTHING if "pooler" in self._steps[0].settings["modes"] else r"pooler\."
 
-    def _find_labels(self) -> list[int]:
+    def _find_label(self) -> bool:
         """Load the modules behind the pooling, which make one number."""
         self._head = load_head(self.folder, self._steps[1:], self.system.weights).to(self.device)
-        return [0]
+        return False
 
     def _logits(self, **inputs: torch.Tensor) -> torch.Tensor:
         return self._head(pool(self._steps[0].settings["modes"], self.model(**inputs), inputs["attention_mask"]))
