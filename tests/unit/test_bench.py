@@ -6,14 +6,13 @@ import re
 import sys
 from dataclasses import replace
 from functools import partial
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bench import child, command_line, report
-from bench.machine import REPOSITORY, Settings
+from bench.machine import Settings
 from bench.runner import run_stage
 from bench.stage import TABLE, Side, Stage, Target, read_stage, sizes_of
 
@@ -118,20 +117,3 @@ def test_simulated_data_go_through_ours_and_agree(name: str, sizes: dict[str, in
     outcome = run_stage(name, partial(read_stage, name, **sizes), replace(SETTINGS, repeats=1))
     assert outcome.failure == ""
     assert re.search(r"^[\d,]+ (documents|rows), ", outcome.agreement)
-
-
-def table_of(text: str) -> list[str]:
-    """Rows of the first table of a text."""
-    lines = iter(text.splitlines())
-    return [next(line for line in lines if line.startswith("|")), *takewhile(lambda line: line.startswith("|"), lines)]
-
-
-@pytest.mark.parametrize("page", ["speed.md", "gpus.md"])
-def test_pages_on_speed_have_the_stored_results_whole_with_missed_targets(page: str) -> None:
-    text = (REPOSITORY / "docs" / page).read_text()
-    sections = re.findall(r"^### \[.*?\]\(\.\./(tests/bench/results/\S+\.md)\)$(.*?)(?=^#|\Z)", text, re.MULTILINE | re.DOTALL)
-    for path, section in sections:
-        assert table_of(section) == table_of((REPOSITORY / path).read_text()), path
-    stored = (REPOSITORY / "tests/bench/results").glob("*.md")
-    on_page = {str(path.relative_to(REPOSITORY)) for path in stored if path.name.startswith("nvidia") == (page == "gpus.md")}
-    assert {path for path, _ in sections} == on_page

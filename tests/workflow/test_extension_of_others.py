@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
-PAGE = REPOSITORY / "docs/extensions.md"
+PAGE = REPOSITORY / "extensions/README.md"
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ SELF_MATCHES = trec_eval({**RUN, "d9": {"d9": 9.0, "d5": 3.0, "d6": 1.0}})
 SOME = trec_eval(RUN, ("q1", "d9"))
 
 
-UNKNOWN = ("Judgements of another version: none at hand;", "Computed with: python 3.", "Documents with a title: 0 of 9;")
+UNKNOWN = ("Judgements of another version: none here;", "Computed with: python 3.", "Documents with a title: 0 of 9;")
 
 
 def page(
