@@ -43,8 +43,7 @@ class Experiment:
         audited: targets of Snakemake that read these, with each commit's own results.
         shown: derived files that each commit makes from the results of the earlier one.
         by_snakemake: targets that are made by Snakemake as users run it, in place of ``made``.
-        options: configuration of these targets for the working tree, as Snakemake's ``--config`` takes it.
-        options_before: the same for the commit, where these are keys of their own.
+        options: configuration of these targets, as Snakemake's ``--config`` takes it.
     """
 
     made: Sequence[str] = ()
@@ -52,7 +51,6 @@ class Experiment:
     shown: Sequence[str] = ()
     by_snakemake: Sequence[str] = ()
     options: Sequence[str] = ()
-    options_before: Sequence[str] = ()
 
 
 EXPERIMENTS = {
@@ -73,20 +71,17 @@ EXPERIMENTS = {
         audited=["audit"],
         shown=["report.html", "ro-crate-metadata.json"],
         options=["command={{audit: {{sample: 3}}}}"],
-        options_before=["audit_sample=3"],
     ),
     "datasets": Experiment(
         made=["summary.csv", "scores.parquet", "significance.csv", *(f"latency/{name}/kitchen.json" for name in OF_DATASETS)],
         audited=["audit"],
         shown=["paper/index.html", "tables/leaderboard.tex"],
         options=["command={{audit: {{sample: 3}}}}"],
-        options_before=["audit_sample=3"],
     ),
     "samples": Experiment(
         by_snakemake=["report", "results/choice.html"],
         audited=["audit", "compare", "gate"],
         options=["command={{compare: {{other: {others}}}}}", "gate={{baseline: {others}, tolerance: 0.01}}"],
-        options_before=["compare_with={others}", "gate={{baseline: {others}, tolerance: 0.01}}"],
         shown=["report.html", "choice.html"],
     ),
 }
@@ -118,8 +113,7 @@ class Comparison:
             else:
                 self.make(code, work, parts.made)
             shutil.copytree(work, self.folder / f"{side}-{name}")
-            stated = parts.options_before if side == "earlier" else parts.options
-            options = [option.format(others=self.folder / "others/results") for option in stated]
+            options = [option.format(others=self.folder / "others/results") for option in parts.options]
             for target in parts.audited:  # an audit lists what the others have written by then
                 printed = self.snakemake(code, work, target, options=["--config", *options], verdict=True)
                 if not (work / "results" / VERDICTS[target]).is_file():
