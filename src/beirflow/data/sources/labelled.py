@@ -160,8 +160,8 @@ class LabelledSource(_QuerySource):
         if label is None:
             return None
         name = str(label).lower() if isinstance(label, bool) else str(label)  # as JSON spells it
-        score = self._scores.get(name) if isinstance(label, str | int) and self._scores else grade_of(label)
-        if score is not None and (self._scores or not isinstance(label, bool)):
+        score = self._scores.get(name) if self._scores else grade_of(label)
+        if score is not None:
             return score
         known = ", ".join(map(repr, self._scores)) or "integers"
         todo = "say in 'labels' which score it stands for, 0 for not relevant"

@@ -123,6 +123,7 @@ REFUSED: Mapping[str, tuple[list[tuple[str, list[dict[str, Any]]]] | str, list[s
     ),
     "an unknown label": ([("a", [document("one", "相关")])], [":1: ", "'相关'", "'完全相关', '部分相关', '不相关'", "'labels'"]),
     "a number among words": ([("a", [document("one", 1)])], [":1: ", "is 1, known are '完全相关'"]),
+    "a fraction among words": ([("a", [document("one", 2.0)])], [":1: ", "is 2.0, known are '完全相关'"]),
     "no text": (
         [("a", [{"title": "only", "answer": "完全相关"}])],
         [":1: of a document: 'summary' is missing; keys here: title, answer; fields are named in 'fields'"],
