@@ -66,6 +66,15 @@ class Observer(NamedTuple):
     gpu: Callable[[Any, Callable[[], int] | None], None]
 
 
+class Store(NamedTuple):
+    """A place outside the results that has what steps made elsewhere. Neither function may make a job fail."""
+
+    # writes what a step made to a path, and returns the facts of its record; None where it has to be computed
+    take: Callable[[Any, Path], Any]
+    # is called with a computed file and the fields of its record
+    keep: Callable[[Any, Path, Mapping[str, Any]], None]
+
+
 class Addition(NamedTuple):
     """An addition of an extension to the file that a rule of the core makes."""
 
@@ -111,6 +120,7 @@ class Extension:
     check: Callable[[Any, Any], None] | None = None  # adds to Problems what is wrong with its keys in an Experiment
     without_influence: tuple[str, ...] = ()  # keys of the configuration that no result depends on
     observer: Observer | None = None  # of every job that writes a file
+    store: Store | None = None  # asked before a step computes a file
     additions: Mapping[str, Addition] = field(default_factory=dict)  # by rule: collect_costs, describe_systems, write_report
     forms: Mapping[str, Form] = field(default_factory=dict)  # of dense systems, by key
 

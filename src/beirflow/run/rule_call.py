@@ -35,7 +35,8 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Generic, NamedTuple, Union, get_args, get_origin
 
-from beirflow.core.artifact import Artifact, Step
+from beirflow.core.artifact import Artifact, Made, Step
+from beirflow.core.extensions import Store, extensions
 from beirflow.core.records import Job, write_record
 from beirflow.core.verified import checked_while_read, damaged
 from beirflow.core.writing import DigestingWriter, atomic_path
@@ -78,6 +79,26 @@ def call_rule(snakemake: Any, this: Job) -> Any:
     return function(**Sources(snakemake, this).arguments(function))
 
 
+class Work(NamedTuple):
+    """A step that makes an artifact, with all that it needs."""
+
+    step: Step
+    makes: type[Artifact]
+    rule: RuleJob
+    arguments: Mapping[str, Any]  # of its function, by name
+    opened: Sequence[Artifact]  # the files among them
+
+    def compute(self, path: Path, **others: Any) -> tuple[Made, str]:
+        """Compute the artifact and write it to a path; return it with the digest of the file.
+
+        ``others`` replace arguments.
+        """
+        with DigestingWriter(path) as stream, _whole(self.opened):
+            made = self.step(**{**self.arguments, **others})
+            self.makes.write(stream, made.content)
+            return made, stream.digest()
+
+
 def run_step(step: Step, rule: RuleJob, job: Job) -> None:
     """Run a step as the job of a rule, whose first output is what the step makes, and whose last is the record of it.
 
@@ -92,22 +113,32 @@ def run_step(step: Step, rule: RuleJob, job: Job) -> None:
             raise damaged(each.record_path, f"it is the record {each.record['path']}")
     _check_agreement(step, arguments, sources.opened)
     start, outputs, sizes = time.perf_counter(), {}, None
-    if step.makes is None:
+    work = Work(step, step.makes, rule, arguments, sources.opened) if step.makes else None
+    if work is None:
         with _whole(sources.opened):
             made = step(**arguments)
     else:
-        with atomic_path(output) as partial, DigestingWriter(partial) as stream:
-            with _whole(sources.opened):
-                made = step(**arguments)
-                step.makes.write(stream, made.content)
-            outputs[output] = stream.digest()
-            sizes = {step.stage: partial.stat().st_size} if step.makes.represents else None
+        with atomic_path(output) as partial:
+            made, outputs[output] = _taken(work, partial) or work.compute(partial)
+            sizes = {step.stage: partial.stat().st_size} if work.makes.represents else None
     seconds = dict(made.fields.pop("seconds", {}))
     if step.stage:
         seconds.setdefault(step.stage, time.perf_counter() - start)
     named = step.inputs([*sources.opened, *made.fields.pop("read", ())])
     inputs = {job.results / name: digest for name, digest in named.items()}
-    write_record(record_path, job, inputs=inputs, outputs=outputs, seconds=seconds, **{"sizes": sizes, **made.fields})
+    fields = {"seconds": seconds, "sizes": sizes, **made.fields}
+    write_record(record_path, job, inputs=inputs, outputs=outputs, **fields)
+    for store in _stores() if work else ():
+        store.keep(work, Path(output), fields)
+
+
+def _stores() -> list[Store]:
+    return [extension.store for extension in extensions() if extension.store]
+
+
+def _taken(work: Work, path: Path) -> tuple[Made, str] | None:
+    """Take what a step makes from a store; None if none has it."""
+    return next(filter(None, (store.take(work, path) for store in _stores())), None)
 
 
 @contextmanager
