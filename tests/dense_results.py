@@ -30,7 +30,7 @@ class DenseResults:
         self.system = EncoderSettings(SYSTEM, model=str(model), **{"max_length": 64, "pooling": "mean", **fields})
         self.model, self.precision = results / layout.MODEL(system=SYSTEM), "float32"
         if model.is_dir():
-            fetch_model(system=self.system, said=["pooling", "similarity"], output_path=str(self.model), job=self.job)
+            fetch_model(system=self.system, configured=["pooling", "similarity"], output_path=str(self.model), job=self.job)
         else:
             write_record(self.model, self.job, inputs={}, outputs={})
 

@@ -53,7 +53,7 @@ class ModelResults(LexicalResults, Generic[SettingsT]):
 
     of_chunk: Pattern
     of_queries: Pattern
-    said: list[str] | None = None  # settings that the configuration states
+    configured: list[str] | None = None  # settings that the configuration states
 
     @classmethod
     def of_samples(cls, folder: Path, samples: Sequence[Mapping[str, Any]], top_k: int) -> Self:
@@ -67,7 +67,7 @@ class ModelResults(LexicalResults, Generic[SettingsT]):
     def fetch(self, settings: SettingsT) -> str:
         """Write the record of the model; gives its path."""
         path = self.path(layout.MODEL, system=settings.name)
-        fetch_model(system=settings, said=self.said, output_path=path, job=self.job("fetch_model"))
+        fetch_model(system=settings, configured=self.configured, output_path=path, job=self.job("fetch_model"))
         return path
 
     def make(self, settings: SettingsT, chunk: int | None = None, **how: Any) -> str:
@@ -126,7 +126,7 @@ class VectorResults(ModelResults[EncoderSettings]):
     """Those of a dense system, whose vectors are compared by the cosine."""
 
     of_chunk, of_queries = layout.CHUNK_VECTORS, layout.QUERY_VECTORS
-    said: ClassVar = ["pooling", "similarity"]
+    configured: ClassVar = ["pooling", "similarity"]
 
     def make(self, settings: EncoderSettings, chunk: int | None = None, **how: Any) -> str:
         encoding = Encoding(settings, self.path(layout.MODEL, system=settings.name), **COMPUTING | how)

@@ -19,7 +19,7 @@ from beirflow.evaluation.evaluate import average_forums, evaluate_run
 from beirflow.extensions.paper import layout as paper
 from beirflow.extensions.paper import registry as of_paper
 from beirflow.report.registry import FIGURES
-from beirflow.run.undocumented import rule_jobs
+from beirflow.run.rules_of_snakefile import rule_jobs
 from latencies import write_latency
 from warm_snakemake import parse_each_rule_file_once
 from workflow_runs import small_dataset, tiny_system

@@ -46,13 +46,13 @@ class TrainingResults(LexicalResults):
         """Write queries for all chunks, and find the encoder."""
         wanted = self.training.added
         model = self.path(layout.EXPANSION_MODEL, expansion=wanted.name)
-        fetch_model(system=wanted.as_model(), said=None, output_path=model, job=self.job("fetch_expansion_model"))
+        fetch_model(system=wanted.as_model(), configured=None, output_path=model, job=self.job("fetch_expansion_model"))
         making = Making(wanted, model, precision="float32", device="cpu", token_budget=400)
         for chunk in range(self.chunks):
             where = {"documents_path": self.path(layout.DOCUMENTS), "output_path": self.queries(chunk)}
             write_queries(making=making, chunk=chunk, job=self.job("write_queries"), **where)
-        said, base = ["pooling", "similarity"], self.of_system(layout.MODEL)
-        fetch_model(system=self.encoder, said=said, output_path=base, job=self.job("fetch_model"))
+        configured, base = ["pooling", "similarity"], self.of_system(layout.MODEL)
+        fetch_model(system=self.encoder, configured=configured, output_path=base, job=self.job("fetch_model"))
 
     def train(self, precision: str = "float32", similarity: str = "cosine") -> Path:
         """Train the encoder; gives its folder."""

@@ -15,14 +15,14 @@ from beirflow.core.extensions import extensions
 from beirflow.families.stage import Task
 from beirflow.run import code_version
 from beirflow.run.by_name import FUNCTION
-from beirflow.run.undocumented import rule_jobs
+from beirflow.run.rules_of_snakefile import rule_jobs
 from warm_snakemake import parse_each_rule_file_once
 
 
 @cache
 def workflow_rules() -> dict[str, Any]:
     """Return all rules by name, each as Snakemake's object."""
-    all_of_them = patch("beirflow.run.undocumented.RuleJobs", lambda workflow, _: list(workflow.rules))
+    all_of_them = patch("beirflow.run.rules_of_snakefile.RuleJobs", lambda workflow, _: list(workflow.rules))
     parse_each_rule_file_once()
     with all_of_them, rule_jobs(SNAKEFILE, load_experiment({}), Path("/results")) as rules:
         return {rule.name: rule for rule in rules}

@@ -21,7 +21,7 @@ from beirflow.extensions.exchange import layout as exchanged
 from beirflow.extensions.judging import layout as judging
 from beirflow.extensions.paper import layout as paper
 from beirflow.extensions.paper.registry import TABLES
-from beirflow.run.undocumented import rule_jobs
+from beirflow.run.rules_of_snakefile import rule_jobs
 from forger import FAILED, NOT_CHECKED, WARNING, Forger, named
 from results_maker import Made, run_rules
 

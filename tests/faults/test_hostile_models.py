@@ -39,7 +39,9 @@ def system(folder: Path) -> EncoderSettings:
 
 def fetch(folder: Path, record_path: Path) -> dict[str, Any]:
     """Fetch a model and give its record."""
-    fetch_model(system=system(folder), said=["pooling", "similarity"], output_path=str(record_path), job=Job(record_path.parent))
+    fetch_model(
+        system=system(folder), configured=["pooling", "similarity"], output_path=str(record_path), job=Job(record_path.parent)
+    )
     return read_json(record_path)
 
 

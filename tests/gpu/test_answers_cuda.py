@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from beirflow.families.dense import top_k
-from beirflow.families.dense.top_k import InMemoryChunk, Sizes, exact_top_k
+from beirflow.families.dense import chunk
+from beirflow.families.dense.chunk import InMemoryChunk, Sizes
+from beirflow.families.dense.top_k import exact_top_k
 from beirflow.families.late_interaction.search import arranged
 from beirflow.families.late_interaction.search import exact_top_k as exact_top_k_of_tokens
 from beirflow.families.late_interaction.vectors import Segment
@@ -17,7 +18,7 @@ CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
 def test_vectors_that_stay_on_the_gpu_have_the_hits_of_the_cpu(monkeypatch: pytest.MonkeyPatch, similarity: str) -> None:
-    monkeypatch.setitem(top_k.SIZES, "cuda", Sizes(64, 7000, 7000, 1 << 12))
+    monkeypatch.setitem(chunk.SIZES, "cuda", Sizes(64, 7000, 7000, 1 << 12))
     rng = np.random.default_rng(0)
     documents, queries = (rng.standard_normal((rows, 64), dtype=np.float32) for rows in (20_000, 3))
     held = InMemoryChunk(documents, similarity, CUDA)

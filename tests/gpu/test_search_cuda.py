@@ -9,8 +9,8 @@ import torch
 
 pytest.importorskip("pyarrow", reason="beirflow.families.dense.search needs pyarrow")
 
-from beirflow.families.dense import top_k
-from beirflow.families.dense.top_k import Sizes, exact_top_k
+from beirflow.families.dense import chunk
+from beirflow.families.dense.chunk import Sizes, exact_top_k
 from beirflow.families.dense.vectors import VectorFile
 from beirflow.ranking.ranking import Cut
 
@@ -31,7 +31,7 @@ def assert_the_same(queries: np.ndarray, documents: np.ndarray, excluded: np.nda
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
 @pytest.mark.parametrize("block", [65_536, 7000])
 def test_search_finds_the_same_as_on_the_cpu(monkeypatch: pytest.MonkeyPatch, similarity: str, block: int) -> None:
-    monkeypatch.setitem(top_k.SIZES, "cuda", Sizes(64, block, block, 1 << 12))
+    monkeypatch.setitem(chunk.SIZES, "cuda", Sizes(64, block, block, 1 << 12))
     documents = RNG.standard_normal((40_000, 64), dtype=np.float32)
     documents[20_000:20_500] = documents[:500]
     queries = np.concatenate([RNG.standard_normal((50, 64), dtype=np.float32), documents[:50]])
@@ -52,7 +52,7 @@ def test_fewer_documents_than_are_asked_for(documents: int) -> None:
 
 
 def test_a_chunk_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(top_k.SIZES, "cuda", Sizes(64, 1000, 1000, 1 << 12))
+    monkeypatch.setitem(chunk.SIZES, "cuda", Sizes(64, 1000, 1000, 1 << 12))
     documents, reads = RNG.standard_normal((5000, 16), dtype=np.float32), list[slice]()
 
     class Documents:
@@ -85,7 +85,7 @@ def test_a_file_is_read_into_memory_that_the_device_copies_from(tmp_path: Path) 
 def test_a_file_that_is_read_while_the_device_copies_has_the_hits_of_the_cpu(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(top_k.SIZES, "cuda", Sizes(64, 500, 500, 1 << 12))
+    monkeypatch.setitem(chunk.SIZES, "cuda", Sizes(64, 500, 500, 1 << 12))
     vectors = RNG.standard_normal((4000, 16), dtype=np.float32)
     np.save(tmp_path / "v.npy", vectors)
     torch.ones(1, device="cuda")

@@ -63,7 +63,7 @@ rule fetch_model:
     params:
         **job("fetch_model", "beirflow.models.model_files:fetch_model"),
         system=of_system(experiment.model_settings),
-        said=of_system(experiment.said),
+        configured=of_system(experiment.configured_settings),
         model_states=lambda wildcards: [
             *map(file_state, experiment.model_files(wildcards.system))
         ],

@@ -27,7 +27,7 @@ rule fetch_expansion_model:
             "beirflow.models.model_files:fetch_model",
             system="beirflow.extensions.expansions.models:model_of()",
         ),
-        said=None,
+        configured=None,
         kind=lambda wildcards: experiment.expansions.known[wildcards.expansion].kind,
         settings=lambda wildcards: experiment.expansions.settings(wildcards.expansion),
         model_states=lambda wildcards: [

@@ -49,7 +49,7 @@ def make(made: LexicalResults, wanted: Expansion, chunk: int = 0, budget: int = 
     """Make the expansion of a chunk; gives its path."""
     model, path = (made.path(pattern, expansion=wanted.name, chunk=chunk) for pattern in (EXPANSION_MODEL, EXPANSION))
     if not Path(model).exists():
-        fetch_model(system=wanted.as_model(), said=None, output_path=model, job=made.job("fetch_expansion_model"))
+        fetch_model(system=wanted.as_model(), configured=None, output_path=model, job=made.job("fetch_expansion_model"))
     how = Making(wanted, model, precision=precision, device="cpu", token_budget=budget)
     STEPS[wanted.kind](
         making=how, documents_path=made.path(DOCUMENTS), chunk=chunk, output_path=path, job=made.job(f"make/{wanted.kind}")

@@ -21,7 +21,7 @@ from beirflow.core.progress import silence
 from beirflow.core.records import Job
 from beirflow.run.rule_call import call_rule
 from beirflow.run.rule_job import COMMAND
-from beirflow.run.undocumented import RuleJobs, params_without, rule_jobs
+from beirflow.run.rules_of_snakefile import RuleJobs, params_without, rule_jobs
 
 
 class Scratch:

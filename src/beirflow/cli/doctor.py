@@ -233,9 +233,9 @@ def _of_gpus(gpus: Any, probed: Any) -> Iterator[Finding]:
         yield Finding(OK, "GPU", f"{gpu}: {memory.replace(', ', ', driver ') or 'memory not known'}")
     if isinstance(probed, Exception):
         slow = "a busy machine or a slow disk; run this again" if "Timeout" in type(probed).__name__ else ""
-        said = f"did not start in {DEADLINE:.0f} s" if slow else str(probed)
+        problem = f"did not start in {DEADLINE:.0f} s" if slow else str(probed)
         todo = slow or "install torch again: pip install --force-reinstall torch"
-        yield Finding(WARNING if slow else PROBLEM, "torch", f"{_installed('torch')}; {said}", todo)
+        yield Finding(WARNING if slow else PROBLEM, "torch", f"{_installed('torch')}; {problem}", todo)
     elif probed and gpus and not probed["cuda"]:
         todo = "update the driver, or install torch for an older CUDA"
         todo = todo if probed["build"] else "install torch for CUDA: pip install torch"
@@ -313,8 +313,8 @@ def _of_folder(what: str, folder: Path, move: str) -> Iterator[Finding]:
                 lock = error
     except OSError as error:
         error.filename = str(here)
-        said = (disk_problem(error) or f"{here} cannot be written ({error})").partition("; ")[0]  # the rest is for a run
-        yield Finding(PROBLEM, what, f"{name}: {said}", f"make it writable and make room, or {move}")
+        problem = (disk_problem(error) or f"{here} cannot be written ({error})").partition("; ")[0]  # the rest is for a run
+        yield Finding(PROBLEM, what, f"{name}: {problem}", f"make it writable and make room, or {move}")
         return
     free, files = shutil.disk_usage(here).free, os.statvfs(here)
     few = files.f_files > 0 and files.f_favail < FEW_FILES  # some file systems count no files

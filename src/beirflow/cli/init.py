@@ -160,7 +160,7 @@ def _dataset(text: str) -> Entry | None:
     has_forums = not is_archive(place) and not (place / CORPUS).is_file()
     forums = sorted(each.parent.name for each in place.glob(f"*/{CORPUS}")) if has_forums else []
     splits = set.intersection(*(_splits_in(place / forum) for forum in forums or [""]))
-    # test need not be said
+    # test is the default
     split = next((each for each in ("test", "dev", *sorted(splits)) if each in splits), "test")
     if not is_archive(place):
         try:
@@ -293,8 +293,8 @@ def _of_hub(name: str, model: str, revision: str, family: str | None) -> Entry:
             info = HfApi().model_info(model, revision=revision or None, timeout=HUB_PATIENCE)
         except Exception as error:  # of the HTTP library, whichever it is
             todo = f"or write it behind the name: {model}@<40 digits>"
-            said = f"the hub did not tell it ({type(error).__name__})"
-            raise ConfigError(f"{model}: {unpinned(model)}; {said}, {todo}") from error
+            problem = f"the hub did not return it ({type(error).__name__})"
+            raise ConfigError(f"{model}: {unpinned(model)}; {problem}, {todo}") from error
         revision = str(info.sha)
         assumed.append(f"revision {revision} of {model}, the newest")
         classes = [*(info.tags or []), *map(str, (info.config or {}).get("architectures") or [])]

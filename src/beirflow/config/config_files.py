@@ -67,8 +67,8 @@ def _problems_of(path: Path) -> list[str]:
         mark = error.problem_mark or error.context_mark
         where = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
         line = text.splitlines()[mark.line].strip() if mark and mark.line < len(text.splitlines()) else "the end of the file"
-        said = f"{error.context}, {error.problem}" if str(error.problem).startswith("but ") else error.problem
-        return [] if _is_json(text) else [f"{where}: {said} in '{line}'; {HINT}"]
+        reason = f"{error.context}, {error.problem}" if str(error.problem).startswith("but ") else error.problem
+        return [] if _is_json(text) else [f"{where}: {reason} in '{line}'; {HINT}"]
     except (yaml.YAMLError, ValueError) as error:  # characters that YAML forbids; dates that do not exist
         return [f"{path}: {str(error).splitlines()[0]}; {HINT}"]
     if not isinstance(value, dict):

@@ -192,9 +192,9 @@ class Datasets:
         """Return the treatment of documents with the id of a query, with its origin: the argument of ``prepare_corpus``."""
         dataset, own = self.datasets[name], ((self.config["custom"] or {}).get("datasets") or {})
         entry = own.get(dataset.whole_row)
-        stated = entry is None or "drop_self_matches" in entry or self_matches_named(dataset.row)
-        by_configuration = stated and (entry is not None or self_matches_named(dataset.row))
-        stated_by = "configuration" if by_configuration else "catalogue" if stated else None
+        known = entry is None or "drop_self_matches" in entry or self_matches_named(dataset.row)
+        by_configuration = known and (entry is not None or self_matches_named(dataset.row))
+        stated_by = "configuration" if by_configuration else "catalogue" if known else None
         return {"drop": dataset.drop_self_matches, "stated_by": stated_by, "dataset": dataset.whole_row}
 
     def retrieval(self, name: str) -> dict[str, Any]:
@@ -221,14 +221,14 @@ def corpus_size(datasets: Datasets, results: Path, name: str) -> CorpusSize:
     """Return the size of a corpus: from its record if it is prepared, else as the catalogue states it, else by its source."""
     dataset, made = datasets.datasets[name], _record(results / CORPUS(dataset=name))
     prepared = bool(made)
-    stated = datasets.catalogue.words.get(dataset.whole_row)
+    known = datasets.catalogue.words.get(dataset.whole_row)
     if made:
         documents, queries = made["counts"]["documents"], made["counts"]["queries"]
         words = made["characters"]["mean"] / CHARACTERS_PER_WORD
     else:
         documents, queries = datasets.documents(name) or DOCUMENTS, dataset.queries or QUERIES
         of_source = datasets.source_documents(name) or DOCUMENTS
-        words = stated["documents"] if stated else _words_of_source(datasets, name) / of_source
+        words = known["documents"] if known else _words_of_source(datasets, name) / of_source
     archive = dataset.archive if datasets.folder(name) is None else None
     needed = archive is not None and not prepared and not (results / ARCHIVE(archive=archive)).is_file()
     return CorpusSize(
@@ -236,7 +236,7 @@ def corpus_size(datasets: Datasets, results: Path, name: str) -> CorpusSize:
         documents=documents,
         queries=min(queries, dataset.sample_queries or queries),
         words=words,
-        query_words=stated["queries"] if stated else QUERY_WORDS,
+        query_words=known["queries"] if known else QUERY_WORDS,
         chunks=datasets.chunks(name),
         prepared=prepared,
         download=dataset.archive_bytes or 0 if needed else 0,

@@ -44,8 +44,8 @@ def configured_systems(entries: Mapping[str, Mapping[str, Any]]) -> Mapping[str,
 
 def experiment_of(manifest: Mapping[str, Any], documents: Mapping[str, int], auditor: Experiment) -> Experiment:
     """Return the experiment that a manifest states, with the catalogue of an auditor; ``documents`` are counted by corpus."""
-    stated, rows = manifest["configuration"], {**manifest.get(TUNED_ON, {}), **manifest["datasets"]}
-    config = {**defaults(), **stated, "datasets": list(manifest["datasets"]), "extra_judgements": {}, "command": None}
+    recorded, rows = manifest["configuration"], {**manifest.get(TUNED_ON, {}), **manifest["datasets"]}
+    config = {**defaults(), **recorded, "datasets": list(manifest["datasets"]), "extra_judgements": {}, "command": None}
     made = {
         row: tuple(
             Dataset(**{**corpus, "form": form_of(corpus["form"]), "documents": documents.get(corpus["name"]), "path": None})

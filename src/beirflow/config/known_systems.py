@@ -135,9 +135,9 @@ class Systems(Datasets):
         settings = self.settings(system)
         return {field.name: settings[field.name] for field in fields(ModelSettings)}
 
-    def said(self, system: str) -> list[str] | None:
+    def configured_settings(self, system: str) -> list[str] | None:
         """Return the settings of an encoder that the configuration states; None for a family whose models have no card."""
-        return self.family(system).stated(self.systems[system].settings)
+        return self.family(system).configured_settings(self.systems[system].settings)
 
     @property
     def systems_with_models(self) -> list[str]:

@@ -129,7 +129,7 @@ def without_wrong_keys(config: Mapping[str, Any], defaults: Mapping[str, Any], p
     ``custom`` stays as it is, unless it is no mapping of mappings.
     """
     wrong = {key.partition(".")[0] for key in problems.keys} - {"custom"}
-    # Of names, nothing is said if their definitions cannot be read.
+    # Names cannot be checked if their definitions cannot be read.
     undefined = {kind for kind in ("systems", "datasets") if {"custom", f"custom.{kind}"} & set(problems.keys)}
     wrong |= {"custom", *undefined} if undefined else set()
     return {**defaults, **config, **{key: UNKNOWN.get(key, defaults.get(key)) for key in wrong}}

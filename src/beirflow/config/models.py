@@ -36,10 +36,10 @@ def keys_of(kind: Any) -> dict[str, tuple[Any, Any]]:
     found = {}
     for field in fields(kind):
         conditions = getattr(hints[field.name], "__metadata__", ())
-        stated = next((each.type for each in conditions if isinstance(each, As)), hints[field.name])
+        declared = next((each.type for each in conditions if isinstance(each, As)), hints[field.name])
         default = field.default if field.default_factory is MISSING else field.default_factory()
-        if stated is not None and field.name not in getattr(kind, "without", ()):
-            found[field.name] = (stated, ... if default is MISSING else default)
+        if declared is not None and field.name not in getattr(kind, "without", ()):
+            found[field.name] = (declared, ... if default is MISSING else default)
     return found
 
 
@@ -62,7 +62,7 @@ def system_model() -> Any:
 
 def fields_of(kind: Any) -> dict[str, tuple[Any, Any]]:
     """Return the same with the types that a model has."""
-    return {key: (_type(stated), default) for key, (stated, default) in keys_of(kind).items()}
+    return {key: (_type(declared), default) for key, (declared, default) in keys_of(kind).items()}
 
 
 @cache
@@ -79,7 +79,7 @@ def model_of(kind: Any, family: str = "") -> Any:
     for name, each in kinds.items():
         allowed = {*of_class} if each.others is None else {*each.needed, *each.others}
         chosen = own | {key: value for key, value in of_class.items() if key in allowed and key not in each.without}
-        chosen |= {key: (_type(stated), chosen[key][1]) for key, stated in each.types.items()}
+        chosen |= {key: (_type(declared), chosen[key][1]) for key, declared in each.types.items()}
         chosen |= {key: (chosen[key][0], ...) for key in each.needed}
         members.append(Annotated[create_model(kind.__name__, __config__=STRICT, **chosen), Tag(name)])
     if len(members) == 1:
@@ -88,23 +88,23 @@ def model_of(kind: Any, family: str = "") -> Any:
     def tag(entry: Any) -> str | None:
         if not isinstance(entry, Mapping):
             return None
-        stated = {*entry, *(f"{key}: {value}" for key, value in entry.items())}
-        return next((name for name in kinds if name in stated), [*kinds][-1])
+        declared = {*entry, *(f"{key}: {value}" for key, value in entry.items())}
+        return next((name for name in kinds if name in declared), [*kinds][-1])
 
     return Annotated[reduce(or_, members), Discriminator(tag)]
 
 
-def _type(stated: Any) -> Any:
+def _type(declared: Any) -> Any:
     """Return the type that a model has for that of a class: of another class its model, and null only where it says so."""
-    origin, args = get_origin(stated), get_args(stated)
-    if isinstance(stated, type) and is_dataclass(stated):
-        return model_of(stated, OWNERS.get(stated, ""))
+    origin, args = get_origin(declared), get_args(declared)
+    if isinstance(declared, type) and is_dataclass(declared):
+        return model_of(declared, OWNERS.get(declared, ""))
     if origin is Annotated:
         kind = _type(args[0])
-        return Annotated[(kind | None if NULL in stated.__metadata__ else kind, *stated.__metadata__)]
+        return Annotated[(kind | None if NULL in declared.__metadata__ else kind, *declared.__metadata__)]
     if origin in (Union, UnionType):
         return reduce(or_, (_type(each) for each in args if each is not NoneType))
     # Subscripted by a call, since these are no types of this file.
     if origin in (dict, Mapping):
         return dict.__class_getitem__((args[0], _type(args[1])))
-    return list.__class_getitem__(_type(args[0])) if origin in (list, Sequence) else stated
+    return list.__class_getitem__(_type(args[0])) if origin in (list, Sequence) else declared

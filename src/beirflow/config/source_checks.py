@@ -72,7 +72,7 @@ def _check_samples(experiment: Experiment, problems: Problems) -> None:
         sample = experiment.datasets[names[0]].sample_queries
         if sample is not None:
             sampled += 1
-            with suppress(ConfigError, OSError):  # of a source that was said to be unreadable
+            with suppress(ConfigError, OSError):  # an unreadable source is reported elsewhere
                 counts = [experiment.judged_queries(name) for name in names]
                 if all(count is not None and count < sample for count in counts):
                     small[row] = max(filter(None, counts))

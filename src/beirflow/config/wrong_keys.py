@@ -72,14 +72,14 @@ def problems_of(value: Any, model: Any, defaults: Mapping[str, Any]) -> Problems
             continue
         sized = [each for each in found[path] if each[0]["type"] not in KINDS]
         errors = found[path] if all(each[0]["type"] == "literal_error" for each in sized) else sized
-        said = list(dict.fromkeys(_words(error, place) for error, place in errors))
-        said += [] if sized or not errors[0][1].null else ["null"]
-        said[-1] += "" if sized else _such_as(path, defaults)
-        said[-1] += QUOTE if errors[0][0]["type"] == "string_type" and isinstance(errors[0][0]["input"], bool) else ""
+        expected = list(dict.fromkeys(_words(error, place) for error, place in errors))
+        expected += [] if sized or not errors[0][1].null else ["null"]
+        expected[-1] += "" if sized else _such_as(path, defaults)
+        expected[-1] += QUOTE if errors[0][0]["type"] == "string_type" and isinstance(errors[0][0]["input"], bool) else ""
         first, place = errors[0]
         wrong = path[-1] if first["type"] == "extra_forbidden" else MISSING if first["type"] == "missing" else first["input"]
         key = path[:-1] if path and not str(path[-1]).isprintable() else path
-        text = " or ".join([said[0], *(each.removeprefix("expected ") for each in said[1:])])
+        text = " or ".join([expected[0], *(each.removeprefix("expected ") for each in expected[1:])])
         problems.add(".".join(map(str, key)) or "the file", wrong, text)
     return problems
 

@@ -32,27 +32,27 @@ def read_judged_queries(source: DatasetSource, split: str) -> tuple[pa.Table, pa
     """
     judgements = without_repetition(source.where(qrels_of(split)), read_judgements(source, split))
     judged = {judgement.query_id for judgement in judgements}
-    texts, stated = _texts(source, judged)
+    texts, fields = _texts(source, judged)
     where = source.where(qrels_of(split))
     missing = sorted(judged - texts.keys())
     if missing:
         number = "1 judged query is" if len(missing) == 1 else f"{len(missing)} judged queries are"
         raise DataError(f"{where}: {number} not in {source.where(QUERIES)} (first {missing[0]!r})")
     ids = sorted(judged, key=str.encode)
-    without = [query_id for query_id in ids if CANDIDATES not in stated[query_id]]
+    without = [query_id for query_id in ids if CANDIDATES not in fields[query_id]]
     if 0 < len(without) < len(ids):
         problem = f"{len(without)} of {len(ids)} judged queries have no {CANDIDATES!r}, the first is {without[0]!r}"
         raise DataError(f"{source.where(QUERIES)}: {problem}; all or none must have some")
     columns: dict[str, Any] = {"query_id": ids, "text": pa.array([texts[query_id] for query_id in ids], pa.large_string())}
-    if any(EXCLUDED in of_query for of_query in stated.values()):
-        lists = [sorted(set(map(str, stated[query_id].get(EXCLUDED, ()))), key=str.encode) for query_id in ids]
+    if any(EXCLUDED in of_query for of_query in fields.values()):
+        lists = [sorted(set(map(str, fields[query_id].get(EXCLUDED, ()))), key=str.encode) for query_id in ids]
         columns[EXCLUDED] = pa.array(lists, pa.list_(pa.string()))
     if not without:
-        lists = [list(dict.fromkeys(map(str, stated[query_id][CANDIDATES]))) for query_id in ids]
+        lists = [list(dict.fromkeys(map(str, fields[query_id][CANDIDATES]))) for query_id in ids]
         columns[CANDIDATES] = pa.array(lists, pa.list_(pa.string()))
-    if any(INSTRUCTION in of_query for of_query in stated.values()):
-        columns[INSTRUCTION] = pa.array([stated[query_id].get(INSTRUCTION) for query_id in ids], pa.large_string())
-    return pa.table(columns), _with_topics(qrels_table(judgements), stated, source)
+    if any(INSTRUCTION in of_query for of_query in fields.values()):
+        columns[INSTRUCTION] = pa.array([fields[query_id].get(INSTRUCTION) for query_id in ids], pa.large_string())
+    return pa.table(columns), _with_topics(qrels_table(judgements), fields, source)
 
 
 def qrels_table(judgements: Iterable[Judgement]) -> pa.Table:
@@ -62,14 +62,14 @@ def qrels_table(judgements: Iterable[Judgement]) -> pa.Table:
     return pa.table({"query_id": query_ids, "doc_id": doc_ids, "score": pa.array(scores, pa.int32())})
 
 
-def _with_topics(qrels: pa.Table, stated: Mapping[str, Mapping[str, Any]], source: DatasetSource) -> pa.Table:
+def _with_topics(qrels: pa.Table, fields: Mapping[str, Mapping[str, Any]], source: DatasetSource) -> pa.Table:
     """Add the columns that compare queries of a topic, or nuggets."""
     query_ids, doc_ids = qrels["query_id"].to_pylist(), qrels["doc_id"].to_pylist()
     pairs = list(zip(query_ids, doc_ids, strict=True))
-    if topic_of := _topics(stated, source):
+    if topic_of := _topics(fields, source):
         qrels = qrels.append_column(TOPIC, pa.array([topic_of.get(query_id) for query_id in query_ids], pa.string()))
-    nuggets = {query_id: [frozenset(map(str, ids)) for ids in of[NUGGETS]] for query_id, of in stated.items() if NUGGETS in of}
-    changed = {(query_id, str(doc_id)) for query_id, of in stated.items() for doc_id in of.get(CHANGED, ())}
+    nuggets = {query_id: [frozenset(map(str, ids)) for ids in of[NUGGETS]] for query_id, of in fields.items() if NUGGETS in of}
+    changed = {(query_id, str(doc_id)) for query_id, of in fields.items() for doc_id in of.get(CHANGED, ())}
     supporting = {(query_id, doc_id) for query_id, sets in nuggets.items() for ids in sets for doc_id in ids}
     for key, named in ((CHANGED, changed), (NUGGETS, supporting)):
         if unjudged := sorted(named.difference(pairs)):
@@ -83,13 +83,13 @@ def _with_topics(qrels: pa.Table, stated: Mapping[str, Mapping[str, Any]], sourc
     return qrels
 
 
-def _topics(stated: Mapping[str, Mapping[str, Any]], source: DatasetSource) -> dict[str, str]:
+def _topics(fields: Mapping[str, Mapping[str, Any]], source: DatasetSource) -> dict[str, str]:
     """Return the topics of queries; of those that compare two, which are not whole are noted and left out."""
     topics: dict[str, list[str]] = {}
-    for query_id, of_query in stated.items():
+    for query_id, of_query in fields.items():
         if TOPIC in of_query:
             topics.setdefault(str(of_query[TOPIC]), []).append(query_id)
-    changing = {query_id for query_id, of_query in stated.items() if CHANGED in of_query}
+    changing = {query_id for query_id, of_query in fields.items() if CHANGED in of_query}
     if changing:
         whole = {topic: both for topic, both in topics.items() if len(both) == 2 and len(changing.intersection(both)) == 1}
         if not whole:
@@ -125,7 +125,7 @@ def _texts(source: DatasetSource, judged: set[str]) -> tuple[dict[str, str], dic
     """Return by id the texts of the judged queries, which end with their instruction, and what else they state."""
     where = source.where(QUERIES)
     texts: dict[str, str] = {}
-    stated: dict[str, dict[str, Any]] = {}
+    fields: dict[str, dict[str, Any]] = {}
     lines: dict[str, int] = {}
     for line, query_id, text, of_query in read_queries(source):
         if query_id not in judged:
@@ -142,5 +142,5 @@ def _texts(source: DatasetSource, judged: set[str]) -> tuple[dict[str, str], dic
         if not source.query_lists and len(texts_of(text)) > 1:
             problem = f"the text of query {query_id!r} has the character U+FDD1 between spaces"
             raise DataError(f"{where}:{line}: {problem}, which stands between the texts of a query that is a list; remove it")
-        texts[query_id], stated[query_id] = text, of_query
-    return texts, stated
+        texts[query_id], fields[query_id] = text, of_query
+    return texts, fields

@@ -35,12 +35,12 @@ from beirflow.data.corpus_files import (
     footer_digest,
     relevant_from,
 )
-from beirflow.data.corpus_reader import DOCUMENTS, read_batches
+from beirflow.data.corpus_reader import read_batches
 from beirflow.data.judged_queries import read_judged_queries
 from beirflow.data.sampling import drawn, judged_among, sampled_queries, whole_topics
+from beirflow.data.self_matches import SelfMatches, check_self_matches
 from beirflow.data.sources.forms import CANDIDATES, EXCLUDED, form_of
 from beirflow.data.sources.hub_source import HubSource
-from beirflow.data.sources.json_lines import short
 from beirflow.data.sources.opening import open_source
 from beirflow.data.sources.source import CORPUS, DatasetSource, qrels_of
 from beirflow.data.unreachable import counts_of, in_corpus, relevant_rows, spelled_otherwise, unreachable
@@ -66,16 +66,6 @@ class Preparation:
     # ``documents``, how many to take at most, and ``seed``, which; None for all. Judgements of other documents are left out, and
     # queries without any left
     document_sample: Mapping[str, int] | None = None
-
-
-@dataclass(frozen=True)
-class SelfMatches:
-    """The treatment of documents with the id of a query, which decides over no file of the corpus."""
-
-    drop: bool = True  # whether they are dropped
-    # ``configuration`` or ``catalogue``; None for the default, which is right only where such a document is its own query
-    stated_by: str | None = None
-    dataset: str = ""  # the name under which a configuration states it
 
 
 def prepare_corpus(
@@ -106,15 +96,13 @@ def prepare_corpus(
         _check_documents(source, scan, expected["documents"], expected.get("most"))
         topics = whole_topics(qrels)
         scan, queries, qrels, part = _part_of(settings, scan, queries, qrels, spill_path(scratch))
-        if topic_measure and topics and not whole_topics(qrels):
-            problem = f"none of the {topics} topics is whole in this sample, so {topic_measure}, the main measure, is not defined"
-            raise DataError(f"{problem}; take more documents or queries, or set another main_measure")
+        _check_topics(topics, qrels, topic_measure)
         if settings.relevant_from:
             qrels = qrels.replace_schema_metadata({RELEVANT_FROM: str(settings.relevant_from)})
         excluded = _counts_of_lists(queries, scan.ids)
         differences = _differences(source, expected, judged, None if settings.sample else excluded)
         lost, policy = unreachable(qrels, queries, scan.ids), self_matches or SelfMatches()
-        _check_self_matches(source, source.where(qrels_of(split)), policy, bool(differences), qrels, queries, lost)
+        check_self_matches(source, source.where(qrels_of(split)), policy, bool(differences), qrels, queries, lost)
         # What the scan no longer needs is room for the chunks.
         pa.default_memory_pool().release_unused()
         with atomic_path(corpus.documents_path) as partial, DigestingWriter(partial) as stream:
@@ -129,11 +117,6 @@ def prepare_corpus(
         logger.warning("%s: %s", source.where(qrels_of(split)), problem)
     for difference in differences:
         logger.warning("this is not the official data, so no published score is comparable: %s", difference)
-    # None for a dataset outside the catalogue, whose official data are unknown.
-    official = False if differences or settings.part_of else True if expected["files"] else None
-    notes: dict[str, Any] = {"assumed": source.assumed} if source.assumed else {}
-    notes |= {OWN_CANDIDATES: True} if source.own_candidates else {}
-    notes |= {RELEVANT_FROM: settings.relevant_from} if settings.relevant_from else {}
     # Without times: every system depends on this record, and would be rebuilt if a time changed.
     write_record(
         corpus.corpus_path,
@@ -153,13 +136,28 @@ def prepare_corpus(
         },
         split=split,
         chunks=settings.chunks,
-        official=official,
+        # None for a dataset outside the catalogue, whose official data are unknown.
+        official=False if differences or settings.part_of else True if expected["files"] else None,
         **part,
         characters=length_statistics(scan.characters),
         source_sha256=source.digests,
-        **notes,
+        **_notes(source, settings),
         documents_footer_sha256=footer_digest(corpus.documents_path),
     )
+
+
+def _notes(source: DatasetSource, settings: Preparation) -> dict[str, Any]:
+    """Return the fields of the record that only some datasets have."""
+    notes: dict[str, Any] = {"assumed": source.assumed} if source.assumed else {}
+    notes |= {OWN_CANDIDATES: True} if source.own_candidates else {}
+    return notes | ({RELEVANT_FROM: settings.relevant_from} if settings.relevant_from else {})
+
+
+def _check_topics(topics: set[str], qrels: pa.Table, measure: str) -> None:
+    """Refuse a sample without a whole topic if the main measure compares the queries of a topic."""
+    if measure and topics and not whole_topics(qrels):
+        problem = f"none of the {topics} topics is whole in this sample, so {measure}, the main measure, is not defined"
+        raise DataError(f"{problem}; take more documents or queries, or set another main_measure")
 
 
 @contextmanager
@@ -217,7 +215,7 @@ def _check_documents(source: DatasetSource, scan: Scan, expected: int | None, mo
 def _part_of(
     settings: Preparation, scan: Scan, queries: pa.Table, qrels: pa.Table, spill: Path
 ) -> tuple[Scan, pa.Table, pa.Table, dict[str, Any]]:
-    """Draw the samples that are asked for, and return with them what the record says of a dataset that is part of another."""
+    """Draw the requested samples; also return the fields of the record of a part of a dataset."""
     part: dict[str, Any] = {"part_of": settings.part_of} if settings.part_of else {}
     if documents := settings.document_sample:
         part["document_sample"] = {**documents, "of": len(scan.ids)}
@@ -236,57 +234,6 @@ def _part_of(
             problem = "since the queries of a topic belong together, and topics do not add up to it"
             logger.warning("the sample has %d queries, not %d, %s", queries.num_rows, wanted, problem)
     return scan, queries, qrels, part
-
-
-def _check_self_matches(
-    source: DatasetSource,
-    where: str,
-    policy: SelfMatches,
-    is_other: bool,
-    qrels: pa.Table,
-    queries: pa.Table,
-    lost: Mapping[str, np.ndarray],
-) -> None:
-    """Refuse to drop relevant documents of which only the number is that of the query, unless somebody stated it.
-
-    The catalogue states it of the data that it knows; ``is_other`` is true where these are others.
-    """
-    if not policy.drop or OWN_ID not in lost or policy.stated_by == "configuration" or (policy.stated_by and not is_other):
-        return
-    own = qrels["doc_id"].take(pa.array(lost[OWN_ID]))
-    asked = queries.filter(pc.is_in(queries["query_id"], value_set=own.combine_chunks()))
-    text_of = dict(zip(asked["query_id"].to_pylist(), map(_plain, asked["text"].to_pylist()), strict=True))
-    others: dict[str, str] = {}
-    for batch in read_batches(source):
-        rows = batch.documents.filter(pc.is_in(batch.documents["doc_id"], value_set=own.combine_chunks()))
-        for doc_id, text, title_bytes in zip(*(rows[name].to_pylist() for name in DOCUMENTS.names), strict=True):
-            title, rest = text.encode()[:title_bytes].decode(), text.encode()[title_bytes:].decode()
-            if text_of[doc_id] not in map(_plain, (text, title, rest)):
-                others[doc_id] = text
-    if not others:
-        return
-    first = min(others, key=str.encode)
-    problem = (
-        f"{of_all(len(others), len(relevant_rows(qrels)))} relevant documents have the id of their query, but not its text"
-        f" (first {first!r}): query {short(text_of[first])}, document {short(others[first])}"
-    )
-    if policy.stated_by:
-        stated = (
-            "under custom.datasets for a dataset with a name of its own, since these are not the data that the catalogue knows"
-        )
-    else:
-        beside = "" if isinstance(source, HubSource) else f", beside 'path: {source.path}'"
-        stated = f"under custom.datasets.{policy.dataset}{beside}"
-    raise DataError(
-        f"{where}: {problem}. By default, a document with the id of a query is taken for that query and dropped, so no system"
-        f" could find these. Write {stated}: 'drop_self_matches: false' to keep them, where queries and documents are numbered"
-        " independently, or 'drop_self_matches: true' to drop them nevertheless"
-    )
-
-
-def _plain(text: str) -> str:
-    """Return a text without what does not matter where a query is compared with the document of its id."""
-    return " ".join(text.casefold().split())
 
 
 def _unreachable_documents(

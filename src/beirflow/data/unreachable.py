@@ -64,8 +64,8 @@ def _pairs_of(queries: pa.Table, column: str, relevant: pa.Table) -> set[tuple[s
     """Return the pairs of a query and a document that a column of lists names, of queries with relevant documents."""
     if column not in queries.column_names:
         return set()
-    asked = queries.filter(pc.is_in(queries["query_id"], value_set=pc.unique(relevant["query_id"])))
-    lists = zip(asked["query_id"].to_pylist(), asked[column].to_pylist(), strict=True)
+    with_lists = queries.filter(pc.is_in(queries["query_id"], value_set=pc.unique(relevant["query_id"])))
+    lists = zip(with_lists["query_id"].to_pylist(), with_lists[column].to_pylist(), strict=True)
     return {(query_id, doc_id) for query_id, doc_ids in lists for doc_id in doc_ids}
 
 

@@ -24,7 +24,7 @@ from beirflow.core.progress import silence
 from beirflow.core.records import Job, read_json, write_record
 from beirflow.data.corpus_files import read_table, recorded_digest
 from beirflow.evaluation.machine_load import OtherProcesses
-from beirflow.families.answers import Asked, NoAnswerError, Open, Opened
+from beirflow.families.answers import NoAnswerError, Open, Opened, SearchRequest
 from beirflow.families.system import System, system_of
 from beirflow.ranking.searched import read_every_id
 from beirflow.run.by_name import by_name
@@ -201,7 +201,7 @@ class Asking:
                 raise NoAnswerError(f"{name} was made outside, so it cannot answer queries")
             open_answers: Open = by_name(answers)  # imported only now: it may need torch
             return open_answers(
-                Asked(
+                SearchRequest(
                     **hardware.on,
                     job=self.job,
                     system=self.systems[name],

@@ -40,7 +40,7 @@ class Opened(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Asked:
+class SearchRequest:
     """The system, corpus and hardware of which a family opens a system."""
 
     job: Job  # with the folder of results
@@ -100,7 +100,7 @@ class Asked:
             raise NoAnswerError(problem)
 
 
-Open = Callable[[Asked], Opened]  # function of a family that opens a system; may raise :class:`NoAnswerError`
+Open = Callable[[SearchRequest], Opened]  # function of a family that opens a system; may raise :class:`NoAnswerError`
 
 
 def nothing_excluded(queries: Sequence[str]) -> np.ndarray:

@@ -65,7 +65,7 @@ class Family:
 
     # Attributes of its settings.
     by_dataset: bool = False  # ``for_dataset``, since they differ between datasets
-    has_card: bool = False  # ``said``, names of the configured settings of an encoder; None without a card
+    has_card: bool = False  # ``configured``, names of the configured settings of an encoder; None without a card
     has_expansion: bool = False  # ``added``, the expansion that is added to documents, or that the model is made from, or None
 
     # Function for latency, as "module:function"; None if the family has none.
@@ -104,9 +104,9 @@ class Family:
         """Return the settings for one corpus, by the names of the dataset and of the corpus: the dataset or one of its forums."""
         return settings.for_dataset(dataset, corpus) if self.by_dataset else settings
 
-    def stated(self, settings: Any) -> list[str] | None:
+    def configured_settings(self, settings: Any) -> list[str] | None:
         """Return the names of the configured settings of an encoder; None where models have no card."""
-        return settings.said if self.has_card else None
+        return settings.configured if self.has_card else None
 
     def only_candidates(self, settings: Any) -> bool:
         """Test whether a run is of the candidates that a dataset states, so that it must state some."""

@@ -25,8 +25,8 @@ class TrainedOn:
     def sentence(self) -> str:
         """Return the datasets with their splits, and the source."""
         names = [f"{name} {split}" for name, split in (self.datasets or {}).items()]
-        stated = "not stated" if self.datasets is None else ", ".join(names) or "no dataset that is known here"
-        return f"{stated}; {self.source}" if self.source else stated
+        datasets = "not stated" if self.datasets is None else ", ".join(names) or "no dataset that is known here"
+        return f"{datasets}; {self.source}" if self.source else datasets
 
 
 @dataclass(frozen=True)
@@ -55,4 +55,4 @@ class Setting(NamedTuple):
     key: str
     value: Any
     problem: str  # a sentence that says why, and what to do
-    system: str | None = None  # the system whose setting it is, if not the one that was asked
+    system: str | None = None  # the system whose setting it is, if not this one

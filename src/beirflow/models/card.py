@@ -79,17 +79,17 @@ def with_settings(card: Card, settings: EncoderSettings, similarity: str | None 
     of_card: dict[str, Any] = {"similarity": similarity, "dimensions": settings.dimensions}
     of_steps = {"pooling": settings.pooling, "normalize": settings.normalize, "max_length": settings.max_length}
     prefixes = {"query_prefix": settings.query_prefix, "document_prefix": settings.document_prefix}
-    stated = {key: value for key, value in {**of_card, **of_steps, **prefixes}.items() if value is not None}
+    configured = {key: value for key, value in {**of_card, **of_steps, **prefixes}.items() if value is not None}
     return replace(
         card,
-        **{key: stated[key] for key in of_card if key in stated},
+        **{key: configured[key] for key in of_card if key in configured},
         prompts={
-            "queries": stated.get("query_prefix", card.prompts["queries"]),
-            "documents": stated.get("document_prefix", card.prompts["documents"]),
+            "queries": configured.get("query_prefix", card.prompts["queries"]),
+            "documents": configured.get("document_prefix", card.prompts["documents"]),
         },
         steps={kind: _changed(_pools_prompt(steps, settings), settings) for kind, steps in card.steps.items()},
-        open={key: reason for key, reason in card.open.items() if key not in stated},
-        overridden=tuple(sorted(stated)),
+        open={key: reason for key, reason in card.open.items() if key not in configured},
+        overridden=tuple(sorted(configured)),
     )
 
 

@@ -93,12 +93,12 @@ def check_type(folder: Path, expected: str, *others: str | None) -> None:
 
     The message names the family of systems that takes the model.
     """
-    stated = read_optional(folder / LIBRARY_CONFIG).get("model_type") or None
-    if stated in (expected, *others):
+    model_type = read_optional(folder / LIBRARY_CONFIG).get("model_type") or None
+    if model_type in (expected, *others):
         return
     nothing = f"has no model_type, so sentence-transformers 6 takes it for a {DENSE}"
-    found = f"says that this is a {stated}" if stated else nothing
-    family = other_family(str(stated)) or ("; a system of family dense takes such models" if stated == DENSE else "")
+    found = f"says that this is a {model_type}" if model_type else nothing
+    family = other_family(str(model_type)) or ("; a system of family dense takes such models" if model_type == DENSE else "")
     todo = f'Or, if it is one, fetch or copy the model again with all its files, or write "model_type": "{expected}" there'
     raise ModelError(f"{folder / LIBRARY_CONFIG} {found}, no {expected}{family}. {todo}")
 

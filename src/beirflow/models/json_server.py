@@ -145,14 +145,14 @@ class JsonServer:
         """Convert an answer that is no success to an error."""
         status = answer.status_code
         # Shortened twice: half a secret is none that is known, and to look for addresses takes long in long texts.
-        said = without_known_secrets(" ".join(content.decode("utf-8", "replace").split()))[:3000]
-        said = without_credentials(said)[:300]
+        body = without_known_secrets(" ".join(content.decode("utf-8", "replace").split()))[:3000]
+        body = without_credentials(body)[:300]
         if status in BUSY or status >= requests.codes.server_error:
             seconds = _retry_after(answer.headers.get("Retry-After"))
             if seconds <= LONGEST_RETRY_AFTER:
-                return _LaterError(f"status {status}{f', {said!r}' if said else ''}", seconds)
+                return _LaterError(f"status {status}{f', {body!r}' if body else ''}", seconds)
             return self.wrong(f"status {status}, and asks to wait for {seconds:.0f} s; run again then, which resumes here")
-        error = self.wrong(f"status {status}, {said!r}; look at url, model, key and the length of the texts")
+        error = self.wrong(f"status {status}, {body!r}; look at url, model, key and the length of the texts")
         return TooLargeError(*error.args) if status == TOO_LARGE else error
 
     @property

@@ -74,12 +74,12 @@ def check_model(system: ModelSettings, record_path: str) -> None:
         raise damaged(record_path, f"{place} has another {', '.join(changed)} than recorded here")
 
 
-def fetch_model(*, system: ModelSettings, said: Sequence[str] | None, output_path: str, job: Job) -> None:
+def fetch_model(*, system: ModelSettings, configured: Sequence[str] | None, output_path: str, job: Job) -> None:
     """Fetch the models of a system where necessary, and record their digests and card.
 
-    The record does not say where the files are, so that it is the same wherever the model comes from. ``said`` are the encoder
-    settings that the configuration states; None for a family whose models have no card. Raises ModelError for a model that cannot
-    be fetched, is incomplete or not understood, leaves a setting open, or has other weights than the catalogue.
+    The record does not say where the files are, so that it is the same wherever the model comes from. ``configured`` are the names
+    of the configured encoder settings; None for a family whose models have no card. Raises ModelError for a model that cannot be
+    fetched, is incomplete or not understood, leaves a setting open, or has other weights than the catalogue.
     """
     for tower in [] if system.encoder else towers(system):
         logger.info("%s: %s from %s", system.name, tower.model, model_folder(tower, download=True))
@@ -96,10 +96,10 @@ def fetch_model(*, system: ModelSettings, said: Sequence[str] | None, output_pat
         facts |= {"query_model": system.query_model, "query_revision": system.query_revision}
     if system.encoder:
         facts |= {"model": None, "encoder": system.encoder, "arguments": system.arguments}
-    elif said is not None:
+    elif configured is not None:
         card = card_in_files(system)
         with model_errors_of(f"system {system.name}, model {system.model}"):
-            check_open({key: reason for key, reason in card.open.items() if key not in said})
+            check_open({key: reason for key, reason in card.open.items() if key not in configured})
         facts["card"] = card.as_json()
     write_record(output_path, job, inputs={}, outputs={}, **facts)
 

@@ -151,9 +151,9 @@ def fetching(system: ModelSettings) -> Iterator[None]:
         raise
     except Exception as error:  # the HTTP library below huggingface_hub differs between versions, and its exceptions with it
         todo = "check HF_ENDPOINT, the network and, for a model that is not public, HF_TOKEN; or name a folder with the model"
-        said = without_credentials(str(error)).removeprefix("Got: ").partition("\n")[0]
+        reason = without_credentials(str(error)).removeprefix("Got: ").partition("\n")[0]
         raise ModelError(
-            f"system {system.name}: {system.model} at {system.revision} could not be fetched ({said}); {todo}"
+            f"system {system.name}: {system.model} at {system.revision} could not be fetched ({reason}); {todo}"
         ) from error
 
 

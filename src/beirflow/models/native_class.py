@@ -67,12 +67,12 @@ def check_settings(path: Path, config: Any) -> None:
     if held.get("auto_map"):
         known = {*type(config)().to_dict(), *wanted, *HARMLESS}
         strange |= dict.fromkeys(held.keys() - known, "which is not known")
-        stated = {key for key, value in {**held, **(held.get("rope_parameters") or {})}.items() if value is not None}
-        missing = [key for key, name in NAMES[kind].items() if not stated & {key, name}]
+        set_keys = {key for key, value in {**held, **(held.get("rope_parameters") or {})}.items() if value is not None}
+        missing = [key for key, name in NAMES[kind].items() if not set_keys & {key, name}]
         strange |= dict.fromkeys(missing, "for which defaults differ")
     if strange:
-        said = "; ".join(f"{key} {held.get(key)!r}, {why}" for key, why in sorted(strange.items()))
+        described = "; ".join(f"{key} {held.get(key)!r}, {why}" for key, why in sorted(strange.items()))
         raise ModelError(
-            f"{path} has {said}: the class that transformers has for type {kind} computes something else. Name a class of your"
-            " own in 'encoder'"
+            f"{path} has {described}: the class that transformers has for type {kind} computes something else. Name a class of"
+            " your own in 'encoder'"
         )

@@ -1,4 +1,4 @@
-"""Uses of Snakemake beyond its documentation: here, and nowhere else.
+"""Uses of Snakemake beyond its documentation: here, in ``rules_of_snakefile.py``, and nowhere else.
 
 Each tries itself before it relies on what it needs. Where a version of Snakemake lacks that, the use is switched off with a
 sentence, and the run goes on without it. ``tests/unit/run/test_undocumented.py`` lists every name, why it is used, and what
@@ -15,11 +15,9 @@ import re
 import shlex
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from beirflow.core.addresses import shown
@@ -29,19 +27,17 @@ logger = logging.getLogger(__name__)
 
 LOCKS = ".snakemake/locks"  # folder of the lists of what runs in a working directory write, a file a run with a path a line
 TIMESTAMP = ".snakemake_timestamp"  # name of an empty file in each folder that is the output of a rule
-NOTES = ".snakemake/beirflow"  # our own folder beside Snakemake's notes, and as safe to delete
+NOTES = ".snakemake/beirflow"  # our own folder next to Snakemake's notes, and as safe to delete
 
 CLUSTER = ("profile", "workflow_profile", "executor", "jobs")
 """Options that decide themselves how many jobs run at a time."""
-
-EXPERIMENT = "preset_experiment"  # name under which ``common.smk`` takes an experiment that is not made from the configuration
 
 DEFAULT_RATE = (100, 1)
 """Started jobs, and the seconds in which they may start, without ``--max-jobs-per-timespan``."""
 
 
 def otherwise(value: Callable[[], Any], without: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a value, and say what the run goes on without, where a function does not find what it needs of Snakemake."""
+    """Return a substitute, with a warning, where Snakemake lacks what the function needs."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -178,14 +174,14 @@ class WorkflowRun:
 
     @property
     @otherwise(dict, "messages lack values of --config")
-    def _said(self) -> dict[str, Any]:
+    def _command_line(self) -> dict[str, Any]:
         """Return the configuration of the command line."""
         return dict(self._workflow.config_settings.config or {})
 
     @property
     def origin(self) -> dict[str, Any]:
         """Return the origin of the configuration, for ``load_experiment``: files, words of the command, keys in ``--config``."""
-        return {"config_files": self.configfiles, "command": self.command, "own_keys": list(self._said)}
+        return {"config_files": self.configfiles, "command": self.command, "own_keys": list(self._command_line)}
 
     @property
     def call(self) -> dict[str, Any]:
@@ -195,7 +191,7 @@ class WorkflowRun:
             "directory": str(Path.cwd()),
             "configfiles": self.configfiles,
             # Snakemake writes this into files, which stay if it is killed.
-            "config": {key: value for key, value in self._said.items() if shown(value) == value},
+            "config": {key: value for key, value in self._command_line.items() if shown(value) == value},
         }
 
     @property
@@ -206,7 +202,7 @@ class WorkflowRun:
             words += ["--snakefile", str(self._workflow.main_snakefile)]
         words += ["--directory", str(here)] if moved else []
         shorter = [path if moved else path.removeprefix(f"{here}/") for path in self.configfiles]
-        open_config = shown(self._said)  # jobs and messages have these options
+        open_config = shown(self._command_line)  # jobs and messages have these options
         settings = {
             key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for key, value in open_config.items()
         }
@@ -348,86 +344,3 @@ def configuration_of(files: Iterable[str], given: dict[str, Any], config: Sequen
     for part in (*map(load_configfile, files), given, own):
         update_config(merged, part)
     return merged, list(own)
-
-
-class RuleJobs:
-    """The rules of a Snakefile that Snakemake's ``workflow`` has read for an experiment, whose results go to ``results``."""
-
-    def __init__(self, workflow: Any, results: Path) -> None:
-        from snakemake.output_index import OutputIndex
-
-        self._results, self._config = results, workflow.config
-        # Which a plan asks too: to compile the patterns of all rules takes longer than most of their jobs.
-        self._index = OutputIndex(workflow.rules)
-
-    def job(self, path: str) -> SimpleNamespace | None:
-        """Return the job that makes a file below the results, with what :class:`~beirflow.run.rule_call.Sources` asks of it.
-
-        None if no rule makes the file. Raises ValueError if the rule has no job for this file.
-        """
-        from snakemake.exceptions import WorkflowError
-        from snakemake.iocontainers import Wildcards
-
-        target = str(self._results / path)
-        rule = next(iter(self._index.match_producers(target)), None)
-        if rule is None:
-            return None
-        try:
-            wildcards = Wildcards(fromdict=rule.get_wildcards(target))
-            inputs, output = rule.expand_input(wildcards)[0], rule.expand_output(wildcards)[0]
-            params = rule.expand_params(wildcards, inputs, output, None)[0]
-        except WorkflowError as error:
-            raise ValueError(f"the rule {rule.name} has no job that makes {path}: {error}") from error
-
-        return SimpleNamespace(
-            rule=rule.name,
-            input=inputs._plainstrings(),
-            output=output._plainstrings(),
-            params=params,
-            wildcards=wildcards,
-            threads=1,
-            config=self._config,
-            computes="gpu" in rule.resources,  # with a model
-        )
-
-
-def params_without(params: Any, name: str) -> Any:
-    """Return the parameters of a job but for one, as a command hands them over: values of JSON."""
-    from snakemake.iocontainers import Params
-
-    return Params(fromdict=json.loads(json.dumps({key: value for key, value in params.items() if key != name})))
-
-
-@contextmanager
-def rule_jobs(snakefile: Path, experiment: Any, results: Path) -> Iterator[RuleJobs]:
-    """Read a Snakefile for an experiment, whatever the configuration says.
-
-    The rules place all results in ``results``, a path without braces. Raises ValueError if they do not fit the experiment.
-    """
-    from snakemake.api import Workflow  # before snakemake.workflow, which imports it in a circle
-    from snakemake.exceptions import WorkflowError
-    from snakemake.logging import LoggerManager, logger
-    from snakemake.settings import types
-
-    workflow = Workflow(
-        config_settings=types.ConfigSettings(config={**experiment.config, "pathvars": {"results": str(results)}}),
-        resource_settings=types.ResourceSettings(cores=1),
-        # As one of the jobs of a run: rule files take over neither terminal nor lock.
-        workflow_settings=types.WorkflowSettings(exec_mode=types.ExecMode.SUBPROCESS),
-        logger_manager=LoggerManager(logger, types.OutputSettings()),
-        storage_settings=types.StorageSettings(),
-        deployment_settings=types.DeploymentSettings(),
-        output_settings=types.OutputSettings(),
-        group_settings=types.GroupSettings(),
-        check_envvars=False,
-    )
-    workflow.globals[EXPERIMENT] = experiment
-    logger.disabled = True  # it would say that the configuration file is extended
-    try:
-        workflow.include(snakefile, overwrite_default_target=True)
-        yield RuleJobs(workflow, results)
-    except WorkflowError as error:
-        raise ValueError(f"the rules do not fit these results: {error}") from error
-    finally:
-        logger.disabled = False
-        workflow.tear_down()

@@ -59,7 +59,9 @@ def write_inputs(setting: Setting, folder: Path) -> None:
     queries = evenly(setting.texts, QUERIES)
     pq.write_table(pa.table({"query_id": [f"q{n}" for n in range(len(queries))], "text": queries}), folder / "queries.parquet")
     write_corpus_record(folder)
-    fetch_model(system=setting.system, said=["pooling", "similarity"], output_path=str(folder / "model.json"), job=Job(folder))
+    fetch_model(
+        system=setting.system, configured=["pooling", "similarity"], output_path=str(folder / "model.json"), job=Job(folder)
+    )
     write_json(folder / "encoder.json", asdict(setting.system))
 
 

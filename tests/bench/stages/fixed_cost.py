@@ -22,7 +22,9 @@ def inputs(folder: Path) -> None:
     write_documents(folder / "documents.parquet", [[TEXT]])
     write_corpus_record(folder, folder.parent)
     settings = catalogue_systems()[SYSTEM].settings
-    fetch_model(system=settings, said=["pooling", "similarity"], output_path=str(folder / "model.json"), job=Job(folder.parent))
+    fetch_model(
+        system=settings, configured=["pooling", "similarity"], output_path=str(folder / "model.json"), job=Job(folder.parent)
+    )
     write_json(folder / "encoder.json", {field.name: getattr(settings, field.name) for field in fields(EncoderSettings)})
 
 

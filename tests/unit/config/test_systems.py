@@ -39,7 +39,7 @@ def test_it_has_the_model_and_the_settings_of_a_dense_system(systems: dict[str, 
     assert settings.dense == experiment.systems["mine"].settings
     assert (settings.late, settings.model, settings.first, settings.depth) == (None, systems["mine"]["model"], "bm25", 50)
     assert experiment.model_settings("again")["model"] == systems["mine"]["model"]
-    assert experiment.said("again") == ["pooling", "similarity"]
+    assert experiment.configured_settings("again") == ["pooling", "similarity"]
     assert experiment.needed_systems == ["again", "bm25"]
     parameters = params_of(experiment, "score_pairs", system="again", dataset="scifact")["settings"]
     assert RerankSettings(**parameters, below="drop") == settings.for_dataset("scifact")
@@ -50,7 +50,7 @@ def test_it_has_the_lengths_of_a_system_of_late_interaction_by_dataset(systems: 
     assert settings.dense is None
     assert settings.late.query_lengths == {"scifact": 9}
     assert settings.for_dataset("scifact").late.query_length == 9
-    assert loaded(systems, model="tokens").said("again") is None
+    assert loaded(systems, model="tokens").configured_settings("again") is None
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,9 @@ from beirflow.core.errors import DataError
 from beirflow.core.records import Job, read_json
 from beirflow.data import chunking as dealing
 from beirflow.data.corpus_files import PreparedCorpus, footer_digest
-from beirflow.data.prepare import Preparation, SelfMatches, prepare_corpus
+from beirflow.data.prepare import Preparation, prepare_corpus
 from beirflow.data.sampling import drawn
+from beirflow.data.self_matches import SelfMatches
 from beirflow.data.sources import source as source_module
 
 OUTPUTS = ["corpus.json", "documents.parquet", "qrels.parquet", "queries.parquet"]

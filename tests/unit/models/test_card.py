@@ -288,7 +288,7 @@ def test_every_file_of_every_module_is_hashed_and_a_change_is_noticed(tmp_path: 
     folder = t5(tmp_path)
     system = settings(folder)
     record = tmp_path / "model.json"
-    fetch_model(system=system, said=[], output_path=str(record), job=Job(tmp_path))
+    fetch_model(system=system, configured=[], output_path=str(record), job=Job(tmp_path))
     files = read_json(record)["files"]
     assert {"modules.json", "1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors"} < set(files)
     assert len(model_files(system)) == len(files)
@@ -340,7 +340,7 @@ def test_a_dpr_pair_is_a_system_with_two_models(tmp_path: Path) -> None:
     unreadable(system, "Set similarity for this system")
     refused(settings(folders["documents"], pooling="mean"), "pooling is 'mean', but this model gives one vector per text itself")
     record = tmp_path / "model.json"
-    fetch_model(system=system, said=["similarity"], output_path=str(record), job=Job(tmp_path))
+    fetch_model(system=system, configured=["similarity"], output_path=str(record), job=Job(tmp_path))
     assert {"model.safetensors", "queries/model.safetensors"} < set(read_json(record)["files"])
     assert read_json(record)["query_model"] == str(folders["queries"])
 

@@ -47,7 +47,7 @@ def system(model: str | Path, **fields: Any) -> EncoderSettings:
 def fetch(model: EncoderSettings, record_path: Path) -> dict[str, Any]:
     """Fetch a model into a folder of results that holds nothing else, and give its record."""
     job = Job(record_path.parent, "fetch_model/mine", "c0de")
-    fetch_model(system=model, said=["pooling", "similarity"], output_path=str(record_path), job=job)
+    fetch_model(system=model, configured=["pooling", "similarity"], output_path=str(record_path), job=job)
     return read_json(record_path)
 
 

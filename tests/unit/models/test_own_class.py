@@ -112,7 +112,9 @@ def test_another_module_of_the_same_name_is_not_loaded(here: Path) -> None:
 def test_the_record_says_what_the_class_is_and_a_change_of_it_is_noticed(here: Path, tmp_path: Path) -> None:
     write(here, FILES)
     record = str(tmp_path / "results/model.json")
-    fetch_model(system=system(size=3), said=["similarity"], output_path=record, job=Job(tmp_path / "results", "fetch_model/mine"))
+    fetch_model(
+        system=system(size=3), configured=["similarity"], output_path=record, job=Job(tmp_path / "results", "fetch_model/mine")
+    )
     held = read_json(record)
     assert (held["model"], held["encoder"], held["arguments"]) == (None, "zoo_of_mine.deep.encoder:Mine", {"size": 3})
     assert held["files"] == model_digests(system())

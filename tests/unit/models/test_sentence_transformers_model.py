@@ -83,7 +83,7 @@ def without_pooler(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 def test_the_record_has_digests_of_the_folder_and_the_version_of_the_library(tmp_path: Path) -> None:
     folder = LIBRARY_ALONE["LSTM"](tmp_path)
     settings, record = system(folder), tmp_path / "record.json"
-    fetch_model(system=settings, said=["similarity"], output_path=str(record), job=Job(tmp_path))
+    fetch_model(system=settings, configured=["similarity"], output_path=str(record), job=Job(tmp_path))
     held = read_json(record)
     assert (held["encoder"], held["arguments"]) == ("sentence-transformers", {"model": str(folder)})
     assert "arguments/model/model/1_LSTM/model.safetensors" in held["files"]

@@ -16,7 +16,7 @@ from snakemake.scheduling.job_scheduler import JobRateLimiter, JobScheduler
 from snakemake.settings.types import MaxJobsPerTimespan
 
 from beirflow.core.errors import ConfigError
-from beirflow.run import undocumented
+from beirflow.run import rules_of_snakefile, undocumented
 from beirflow.run.provenance import VERSIONS, check_version
 from beirflow.run.undocumented import PlannedJob, WorkflowRun
 from record_log_stream import STREAM
@@ -71,6 +71,8 @@ DOCUMENTED = {"snakemake.utils.update_config", "snakemake.shell.shell"}
 IN_RULES = {"current", "Workflow", "basedir", "cores", "source_path"}
 """What files of rules use: of the logger plug-in, and documented attributes of ``workflow``."""
 
+MODULES = [Path(str(module.__file__)) for module in (undocumented, rules_of_snakefile)]
+
 OWN_FOLDER = ("rule_job.py", ".snakemake")
 
 
@@ -82,15 +84,15 @@ def imported_of_snakemake(path: Path) -> set[str]:
     return {name for name in named if name.partition(".")[0] == "snakemake"}
 
 
-def test_one_module_uses_exactly_the_names_of_the_list() -> None:
-    module = Path(undocumented.__file__)
-    used = {f"workflow.{name}" for name in re.findall(r"\b_?workflow\.(\w+)", module.read_text())}
-    assert (used | imported_of_snakemake(module)) - DOCUMENTED == set(NAMES)
+def test_two_modules_use_exactly_the_names_of_the_list() -> None:
+    used = {f"workflow.{name}" for module in MODULES for name in re.findall(r"\b_?workflow\.(\w+)", module.read_text())}
+    used.update(*map(imported_of_snakemake, MODULES))
+    assert used - DOCUMENTED == set(NAMES)
 
 
 def test_no_other_module_or_file_of_rules_uses_what_snakemake_does_not_document() -> None:
     modules = [path for folder in ("src", "extensions") for path in (REPOSITORY / folder).rglob("*.py")]
-    others = [path for path in modules if path != Path(undocumented.__file__) and "tests" not in path.parts]
+    others = [path for path in modules if path not in MODULES and "tests" not in path.parts]
     assert {name for path in others for name in imported_of_snakemake(path)} <= DOCUMENTED
     files = {(path.name, name) for path in others for name in re.findall(r"[\"'](\.snakemake)\b", path.read_text())}
     assert files <= {OWN_FOLDER}

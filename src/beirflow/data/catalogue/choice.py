@@ -85,15 +85,17 @@ def chosen_names(config: Mapping[str, Any], catalogue: Catalogue, problems: Prob
     The name of a collection means its members. Asked again with these names, it returns the same. Mistakes are added to
     ``problems``.
     """
-    said, queries, seeds = config["datasets"], config["sample_queries"], config["sample_seed"]
-    if said == "all" and queries is None:
+    selection, queries, seeds = config["datasets"], config["sample_queries"], config["sample_seed"]
+    if selection == "all" and queries is None:
         return "all"
-    if isinstance(said, Mapping):
-        names = _in_common(said, catalogue, problems)
+    if isinstance(selection, Mapping):
+        names = _in_common(selection, catalogue, problems)
     else:
         several = {"all": catalogue.datasets, **{name: each.members for name, each in catalogue.newer.collections.items()}}
         names = list(
-            dict.fromkeys(each for name in ([said] if isinstance(said, str) else said) for each in several.get(name, [name]))
+            dict.fromkeys(
+                each for name in ([selection] if isinstance(selection, str) else selection) for each in several.get(name, [name])
+            )
         )
     if queries is None:
         return names
@@ -130,11 +132,11 @@ def _in_common(wanted: Mapping[str, Any], catalogue: Catalogue, problems: Proble
 
 
 def _known_values(
-    kind: str, said: str | Iterable[str], among: Iterable[str], catalogue: Catalogue, problems: Problems
+    kind: str, requested: str | Iterable[str], among: Iterable[str], catalogue: Catalogue, problems: Problems
 ) -> set[str]:
     """Return values of a kind as the catalogue writes them for some datasets."""
     known = {(value := catalogue.kinds[name][kind]).lower(): value for name in among}
-    values = [said] if isinstance(said, str) else list(said)
+    values = [requested] if isinstance(requested, str) else list(requested)
     for value in (value for value in values if value.lower() not in known):
         allowed = f"allowed are {', '.join(known.values())}{nearest(value, known.values())}"
         problems.add(f"datasets.{kind}", value, allowed)

@@ -30,7 +30,7 @@ def folders_of(data_dir: Any, names: Any, known: Container[str]) -> dict[str, An
     parts = [name.split(".") for name in listed if isinstance(name, str) and re.fullmatch(NAME, name)]
     entries = {}
     for name in (".".join(part[:length]) for part in parts for length in range(1, len(part) + 1)):
-        with suppress(OSError, RuntimeError):  # said of data_dir
+        with suppress(OSError, RuntimeError):  # reported of data_dir
             if name not in known and (place := place_in(data_dir, name)):
                 entries[name] = {"path": place}
     return entries
@@ -45,7 +45,7 @@ def place_in(data_dir: str, name: str) -> str | None:
 
 def names_in(data_dir: str | None) -> list[str]:
     """Return the names of the folders and archives in ``data_dir``."""
-    with suppress(OSError, RuntimeError):  # said of data_dir
+    with suppress(OSError, RuntimeError):  # reported of data_dir
         inside = sorted(Path(data_dir).expanduser().iterdir()) if data_dir else []
         return [path.stem if is_archive(path) else path.name for path in inside if is_archive(path) or path.is_dir()]
     return []

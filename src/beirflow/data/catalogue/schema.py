@@ -43,8 +43,8 @@ class Problems:
         start = f"{LAST_NUMBER.sub('', key)}: {start}"
         line = start + without_credentials(allowed)
         # Of a dataset, and again of each of its forums; or of each system of an entry, whose names the lines may have.
-        said = start if origin else f"{start}{NO_SUCH_KEY}"
-        if not any(each.startswith((line, said)) for each in self.lines):
+        unknown_key = start if origin else f"{start}{NO_SUCH_KEY}"
+        if not any(each.startswith((line, unknown_key)) for each in self.lines):
             self.lines.append(line)
             self.keys.append(key)
 

@@ -132,10 +132,10 @@ def read_queries(source: DatasetSource) -> Iterator[tuple[int, str, Any, dict[st
     """
     where = source.where(QUERIES)
     for number, query_id, record in _records(where, source.lines(QUERIES)):
-        stated = {key: record[key] for key in OF_A_QUERY if record.get(key)}
-        for key in stated:
+        fields = {key: record[key] for key in OF_A_QUERY if record.get(key)}
+        for key in fields:
             value_of(f"{where}:{number}", record, key, *OF_A_QUERY[key])
-        yield number, query_id, record.get("text"), stated
+        yield number, query_id, record.get("text"), fields
 
 
 OF_A_QUERY: Mapping[str, tuple[str, Test]] = {

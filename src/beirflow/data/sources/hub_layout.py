@@ -314,8 +314,12 @@ def _hidden(path: str) -> tuple[int, int]:
 
 def _patterns_of(config: Mapping[str, Any], where: str) -> Iterator[tuple[str, str]]:
     """Yield the split and the pattern of each entry of a config of the card."""
-    said, folder = config["data_files"], config.get("data_dir")
-    entries = said if isinstance(said, list) and all(isinstance(each, dict) for each in said) else [{"path": said}]
+    data_files, folder = config["data_files"], config.get("data_dir")
+    entries = (
+        data_files
+        if isinstance(data_files, list) and all(isinstance(each, dict) for each in data_files)
+        else [{"path": data_files}]
+    )
     for entry in entries:
         paths, split = entry.get("path"), entry.get("split", "train")
         for path in paths if isinstance(paths, list) else [paths]:

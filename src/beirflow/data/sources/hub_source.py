@@ -80,13 +80,13 @@ class HubSource(DatasetSource):
         """Yield the lines of one of the three files of BEIR, numbered by lines or rows of their origin."""
         role = _role(name)
         self._without_score = 0
-        stated = self._stated() if role == forms.QUERIES else {}
+        fields = self._query_fields() if role == forms.QUERIES else {}
         for where, path in self._fetched(role):
             if path.suffix == ".tsv":
                 with stream_of_lines(path, where) as stream:
                     yield from source.read_blocks(stream, where)
             else:
-                yield from blocks_of(self._lines(role, where, path, stated))
+                yield from blocks_of(self._lines(role, where, path, fields))
         if self._without_score:
             self.assumed["judgements_without_score"] = f"{self._without_score}, taken for 1"
 
@@ -104,27 +104,27 @@ class HubSource(DatasetSource):
     def _label(self, hub: str, file: str) -> str:
         return f"{hub}/{file}" if hub != self.form.hub else file
 
-    def _stated(self) -> dict[str, Row]:
+    def _query_fields(self) -> dict[str, Row]:
         """Return by id of a query what other parts than the queries state of it."""
-        stated: dict[str, Row] = {}
+        fields: dict[str, Row] = {}
         for part in self.form.roles[len(forms.ROLES) :]:
             for where, path in self._fetched(part):
                 for number, row in self._rows(path, where, part):
                     here, query = f"{where}:{number}", id_of(f"{where}:{number}", row, "query-id")
                     for each, facts in _of_part(here, part, query, row).items():
-                        if repeated := facts.keys() & stated.setdefault(each, {}).keys():
+                        if repeated := facts.keys() & fields.setdefault(each, {}).keys():
                             raise DataError(f"{here}: the query {each!r} has {min(repeated)} a second time; one was expected")
-                        stated[each] |= facts
-        return stated
+                        fields[each] |= facts
+        return fields
 
-    def _lines(self, role: str, where: str, path: Path, stated: Mapping[str, Row]) -> Iterator[tuple[int, bytes]]:
+    def _lines(self, role: str, where: str, path: Path, fields: Mapping[str, Row]) -> Iterator[tuple[int, bytes]]:
         """Yield the rows of a file as lines in BEIR form."""
         for number, row in self._rows(path, where, role):
             here = f"{where}:{number}"
             if role == forms.CORPUS:
                 yield number, orjson.dumps(text_of(here, row) | {"title": row.get("title")})
             elif role == forms.QUERIES:
-                yield number, orjson.dumps(self._query(here, row, stated))
+                yield number, orjson.dumps(self._query(here, row, fields))
             elif self._with_nuggets:
                 grades = _grades(here, row)
                 query = id_of(here, row, "query-id")
@@ -134,14 +134,14 @@ class HubSource(DatasetSource):
                 self._without_score += not scored
                 yield from ((number, line) for line in lines)
 
-    def _query(self, where: str, row: Row, stated: Mapping[str, Row]) -> Row:
-        """Return a query with all that is stated of it; DataError if its instruction would be ignored, or has two texts."""
+    def _query(self, where: str, row: Row, fields: Mapping[str, Row]) -> Row:
+        """Return a query with all its fields; DataError if its instruction would be ignored, or has two texts."""
         query = text_of(where, row)
         more = {key: row[key] for key in (forms.INSTRUCTION, forms.EXCLUDED) if row.get(key)}
         if forms.INSTRUCTION in more and forms.INSTRUCTION not in self.form.roles:
             problem = f"the query has a value in the column {forms.INSTRUCTION!r}, which changes what is relevant"
             raise DataError(f"{where}: {problem}; this is not a plain retrieval dataset")
-        of_parts = stated.get(query["_id"], {})
+        of_parts = fields.get(query["_id"], {})
         if forms.INSTRUCTION in more and more[forms.INSTRUCTION] != of_parts.get(forms.INSTRUCTION, more[forms.INSTRUCTION]):
             raise DataError(
                 f"{where}: the instruction of {query['_id']!r} is not the one of the config {forms.INSTRUCTION!r}; keep one"

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from beirflow.core.layout import CHUNK_VECTORS, INDEX
-from beirflow.families.answers import Asked, Opened, nothing_excluded
+from beirflow.families.answers import Opened, SearchRequest, nothing_excluded
 from beirflow.families.approximate.neighbours import find_neighbours, pairs_of, read_index
 from beirflow.families.approximate.settings import ApproximateSettings
 from beirflow.families.dense.answers import open_encoder
@@ -18,20 +18,20 @@ from beirflow.models.encoders.query_lists import encoded
 from beirflow.ranking.ranking import Cut, Hits, byte_order
 
 
-def open_answers(asked: Asked) -> Opened:
+def open_answers(request: SearchRequest) -> Opened:
     """Open an approximate system, with its index and the vectors that score what it finds on the CPU.
 
     Raises NoAnswerError if both do not fit into memory.
     """
-    settings: ApproximateSettings = asked.system.settings
-    dense: DenseSettings = asked.systems[settings.approximate].settings
-    encoder, similarity = open_encoder(asked, dense, settings.approximate)
-    index_path = asked.file(INDEX, system=settings.approximate, index=settings.in_paths)
-    vectors_paths = asked.files(CHUNK_VECTORS, system=settings.approximate)
-    asked.make_room([index_path, *vectors_paths], 1.0)
-    index = read_index(index_path, len(asked.doc_ids))
-    documents, order = VectorFiles(vectors_paths, asked.sizes)[:], byte_order(asked.doc_ids)
-    cosine, threads, candidates = similarity == "cosine", asked.threads, asked.top_k * settings.rescore
+    settings: ApproximateSettings = request.system.settings
+    dense: DenseSettings = request.systems[settings.approximate].settings
+    encoder, similarity = open_encoder(request, dense, settings.approximate)
+    index_path = request.file(INDEX, system=settings.approximate, index=settings.in_paths)
+    vectors_paths = request.files(CHUNK_VECTORS, system=settings.approximate)
+    request.make_room([index_path, *vectors_paths], 1.0)
+    index = read_index(index_path, len(request.doc_ids))
+    documents, order = VectorFiles(vectors_paths, request.sizes)[:], byte_order(request.doc_ids)
+    cosine, threads, candidates = similarity == "cosine", request.threads, request.top_k * settings.rescore
 
     encode = partial(encoded, encoder, kind="queries")
 
@@ -41,9 +41,9 @@ def open_answers(asked: Asked) -> Opened:
         excluded = nothing_excluded(queries)
         numbers, neighbour = pairs_of(neighbours, excluded, candidates)
         rows, row = np.unique(neighbour, return_inverse=True)
-        pairs, cut, device = (numbers, row), Cut(asked.top_k, order[rows], excluded), torch.device("cpu")
+        pairs, cut, device = (numbers, row), Cut(request.top_k, order[rows], excluded), torch.device("cpu")
         numbers, places, scores = exact_of_pairs(vectors, documents[rows], pairs, cut, similarity=similarity, device=device)
         return numbers, rows[places].astype(np.int32), scores
 
-    where = {"model": "its own place" if dense.encoder else asked.device, "index": "cpu"}
+    where = {"model": "its own place" if dense.encoder else request.device, "index": "cpu"}
     return Opened(answer, where, encoder.made(), encode)

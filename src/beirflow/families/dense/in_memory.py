@@ -99,10 +99,10 @@ def search(
         raise
     where = exact_device(device)
     compute_exactly()  # before the first text is encoded, so that all vectors are computed alike
-    asked, documents = _texts(queries, "queries", encoder), _texts(corpus, "documents", encoder)
-    query_ids, doc_ids = pa.array(asked.ids, pa.string()), pa.array(documents.ids, pa.string())
+    query_texts, documents = _texts(queries, "queries", encoder), _texts(corpus, "documents", encoder)
+    query_ids, doc_ids = pa.array(query_texts.ids, pa.string()), pa.array(documents.ids, pa.string())
     with silence():
-        query_vectors = np.concatenate([asked.vectors(*rows) for rows in _slices(len(asked.ids), batch)])
+        query_vectors = np.concatenate([query_texts.vectors(*rows) for rows in _slices(len(query_texts.ids), batch)])
         best, rows = no_hits(), max(1, CHUNK_BYTES // (4 * query_vectors.shape[1]))
         with _bar(len(documents.ids)) as advance:
             for start, stop in _slices(len(documents.ids), rows):

@@ -61,9 +61,9 @@ def search_chunk(
     of_queries, of_chunk, ranges = searched.query_vectors, searched.chunk_vectors, searched.ranges
     check_precision((of_queries, of_chunk), "encode")
     similarity = similarity_of(comparison.similarity, searched.model.path)
-    ids, stated = read_ids_to_rank(queries, documents, chunk, retrieval)
+    ids, digests = read_ids_to_rank(queries, documents, chunk, retrieval)
     # Copied into memory: every block of documents is compared with all queries.
-    asked = np.array(read_vectors(of_queries.path, len(ids.queries)))
+    query_vectors = np.array(read_vectors(of_queries.path, len(ids.queries)))
     file = VectorFile(of_chunk.path, len(ids.documents))
     stored: VectorFile | CompressedFile = file
     trained = [searched.model] if "seconds" in searched.model.record else []  # for the dataset, which is part of its cost
@@ -71,17 +71,17 @@ def search_chunk(
     if comparison.variant_of:
         of_corpus = ranges.read(similarity) if ranges else None
         compression = Compression(comparison.vectors, comparison.dimensions, similarity == "cosine", of_corpus)
-        asked, stored = compression.compressed(asked), CompressedFile(file, compression)
-        for vectors, stage, shape in ((of_queries, "queries", asked.shape), (of_chunk, "index", stored.shape)):
+        query_vectors, stored = compression.compressed(query_vectors), CompressedFile(file, compression)
+        for vectors, stage, shape in ((of_queries, "queries", query_vectors.shape), (of_chunk, "index", stored.shape)):
             sources[vectors.record["path"]]["bytes"] = {stage: compression.stored_bytes(*shape)}
-        similarity, made = compression.similarity, {"vectors": comparison.vectors, "dimensions": str(asked.shape[1])}
+        similarity, made = compression.similarity, {"vectors": comparison.vectors, "dimensions": str(query_vectors.shape[1])}
     with hardware.gpu():
         start = time.perf_counter()
-        hits = _top_k(retrieval.top_k, asked, stored, similarity, ids, hardware.device)
+        hits = _top_k(retrieval.top_k, query_vectors, stored, similarity, ids, hardware.device)
         seconds = {"search": time.perf_counter() - start}
     counts = {"self_matches_dropped": ids.self_matches}
     facts = {"made": made, "seconds": seconds, "counts": counts, "sources": sources}
-    return Made(hits, top_k=retrieval.top_k, ties="descending", read=stated, **facts)
+    return Made(hits, top_k=retrieval.top_k, ties="descending", read=digests, **facts)
 
 
 def _top_k(k: int, queries: np.ndarray, documents: VectorFile | CompressedFile, similarity: str, ids: Ids, device: str) -> Hits:

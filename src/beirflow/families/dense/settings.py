@@ -49,9 +49,9 @@ class DenseSettings(EncoderSettings):
         return self.form.added if self.form else None
 
     @property
-    def said(self) -> list[str]:
-        """Names of the settings that the configuration states, sorted."""
-        return sorted(key for key, value in asdict(self).items() if key not in NOT_SAID and value not in (None, {}))
+    def configured(self) -> list[str]:
+        """Names of the configured settings, sorted."""
+        return sorted(key for key, value in asdict(self).items() if key not in NOT_CONFIGURED and value not in (None, {}))
 
     @property
     def encoding(self) -> EncoderSettings:
@@ -120,5 +120,5 @@ _MODEL = {each.name for each in fields(ModelSettings)}
 
 OF_A_VARIANT = ("variant_of", "vectors", "stored_dimensions")  # settings that no vector that is encoded depends on
 
-NOT_SAID = (*_MODEL, *OF_A_VARIANT, *forms(), "task", "tasks")
+NOT_CONFIGURED = (*_MODEL, *OF_A_VARIANT, *forms(), "task", "tasks")
 """Settings that are shown as something else, or that no configuration has."""

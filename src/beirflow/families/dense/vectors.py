@@ -101,6 +101,6 @@ def read_vectors(path: str | Path, rows: int) -> np.memmap:
     return vectors
 
 
-def similarity_of(said: str | None, model_path: str | Path) -> str:
+def similarity_of(configured: str | None, model_path: str | Path) -> str:
     """Return the similarity, ``dot`` or ``cosine``: the configured one, or that in the record of the model."""
-    return said or str(read_json(model_path)["card"]["similarity"])
+    return configured or str(read_json(model_path)["card"]["similarity"])

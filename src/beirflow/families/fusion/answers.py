@@ -5,21 +5,21 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from beirflow.families.answers import Asked, Opened, as_hits, as_run
+from beirflow.families.answers import Opened, SearchRequest, as_hits, as_run
 from beirflow.families.fusion.blocks import fused
 from beirflow.families.fusion.settings import FusionSettings
 from beirflow.ranking.ranking import Hits, no_hits
 
 
-def open_answers(asked: Asked) -> Opened:
-    """Open a fused system, with all its systems in memory at once. Raises NoAnswerError if one of them cannot be asked."""
-    settings: FusionSettings = asked.system.settings.with_weights_of(asked.run)
-    systems = {name: asked.open(name) for name in settings.of}
+def open_answers(request: SearchRequest) -> Opened:
+    """Open a fused system, with all its systems in memory at once. Raises NoAnswerError if one of them cannot answer."""
+    settings: FusionSettings = request.system.settings.with_weights_of(request.run)
+    systems = {name: request.open(name) for name in settings.of}
 
     def answer(queries: Sequence[str]) -> Hits:
         answers = {name: system.answer(queries) for name, system in systems.items()}
-        runs = {name: as_run(hits, asked.doc_ids) for name, hits in answers.items()}
-        parts = list(fused(settings, [runs[name] for name in settings.of], asked.top_k))
+        runs = {name: as_run(hits, request.doc_ids) for name, hits in answers.items()}
+        parts = list(fused(settings, [runs[name] for name in settings.of], request.top_k))
         if not parts:
             return no_hits()
         query_ids, doc_ids, scores, _ = zip(*parts, strict=True)

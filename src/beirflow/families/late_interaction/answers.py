@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from beirflow.core.layout import MODEL, TOKEN_VECTORS
-from beirflow.families.answers import Asked, Opened, nothing_excluded
+from beirflow.families.answers import Opened, SearchRequest, nothing_excluded
 from beirflow.families.late_interaction.encoder import TokenEncoder
 from beirflow.families.late_interaction.search import arranged, exact_top_k
 from beirflow.families.late_interaction.settings import LateSettings
@@ -21,30 +21,30 @@ from beirflow.ranking.ranking import Cut, Hits, byte_order
 IN_MEMORY = 2.5  # memory of token vectors relative to disk: float32 instead of float16, plus padding
 
 
-def open_answers(asked: Asked) -> Opened:
+def open_answers(request: SearchRequest) -> Opened:
     """Open a system of late interaction with its vectors on the device.
 
     Raises NoAnswerError if the vectors do not fit into memory.
     """
-    settings: LateSettings = asked.system.settings
-    device = torch.device(asked.device)
-    check_model(settings, asked.file(MODEL))
-    encoder = TokenEncoder(settings, model_folder(settings), "queries", **asked.on)
-    paths = asked.files(TOKEN_VECTORS)
-    if asked.device == "cpu":
-        asked.make_room(paths, IN_MEMORY)
+    settings: LateSettings = request.system.settings
+    device = torch.device(request.device)
+    check_model(settings, request.file(MODEL))
+    encoder = TokenEncoder(settings, model_folder(settings), "queries", **request.on)
+    paths = request.files(TOKEN_VECTORS)
+    if request.device == "cpu":
+        request.make_room(paths, IN_MEMORY)
     parts = [
         arranged(segment._replace(rows=segment.rows + np.int32(first)), device)
-        for first, path in zip(asked.firsts, paths, strict=True)
+        for first, path in zip(request.firsts, paths, strict=True)
         for segment in read_segments(path)
     ]
-    order = byte_order(asked.doc_ids)
+    order = byte_order(request.doc_ids)
 
     def encode(queries: Sequence[str]) -> TokenVectors:
         return TokenVectors.together(list(encoder.windows(queries)))
 
     def answer(queries: Sequence[str]) -> Hits:
-        cut = Cut(asked.top_k, order, nothing_excluded(queries))
+        cut = Cut(request.top_k, order, nothing_excluded(queries))
         return exact_top_k(encode(queries), lambda: parts, cut, device=device)
 
     return Opened(answer, {"model": device.type, "vectors": device.type}, encoder.made(), encode)

@@ -140,17 +140,17 @@ def _of_colbert(folder: Path) -> TokenCard:
     if described is None and architecture_in(config) != COLBERT_CLASS:
         problem = f"{folder} has neither {MODULES} nor {COLBERT}, and its {MODEL_CONFIG} does not name {COLBERT_CLASS}"
         raise ModelError(f"{problem}, so it is not a known late-interaction model{other_family(architecture_in(config))}")
-    said = described or {}
-    if (similarity := said.get("similarity", "cosine")) not in ("cosine", "l2"):
+    settings = described or {}
+    if (similarity := settings.get("similarity", "cosine")) not in ("cosine", "l2"):
         raise ModelError(f"{folder / COLBERT} compares tokens by {similarity!r}; cosine and l2 are known, which rank alike")
     projection = Step("dense", "", {"activation": "Identity", "residual": False})  # in the file of the backbone
     steps = {kind: (transformer_step(folder, "", kind, LATE), projection, Step("normalize")) for kind in KINDS}
-    punctuation = PUNCTUATION if said.get("mask_punctuation", True) else ()
-    length = _length(folder / COLBERT, said, "query_maxlen") or QUERY_LENGTH
-    documents = _length(folder / COLBERT, said, "doc_maxlen")
+    punctuation = PUNCTUATION if settings.get("mask_punctuation", True) else ()
+    length = _length(folder / COLBERT, settings, "query_maxlen") or QUERY_LENGTH
+    documents = _length(folder / COLBERT, settings, "doc_maxlen")
     why = f"{folder} has no doc_maxlen in {COLBERT}, the maximum number of tokens of a document"
-    expansion = Expansion(length, attend=bool(said.get("attend_to_mask_tokens")))
-    markers = {kind: str(said.get(key) or MARKERS[kind]) for kind, key in OF_COLBERT.items()}
+    expansion = Expansion(length, attend=bool(settings.get("attend_to_mask_tokens")))
+    markers = {kind: str(settings.get(key) or MARKERS[kind]) for kind, key in OF_COLBERT.items()}
     of_queries = Reading(steps["queries"], marker=markers["queries"], expansion=expansion).cut_at(length)
     of_documents = Reading(steps["documents"], marker=markers["documents"], skipped=punctuation).cut_at(documents)
     return TokenCard({"queries": of_queries, "documents": of_documents}, {} if documents else {"document_length": why})

@@ -27,13 +27,13 @@ def match_tokens(pairs: Pairs, encoding: TokenEncoding) -> Matched:
             tokens[kind] = encoder.tokens_of(some)
     matches = []
     for query, document in zip(pairs.query.tolist(), pairs.document.tolist(), strict=True):
-        asked, there = tokens["queries"][query], tokens["documents"][document]
+        query_tokens, document_tokens = tokens["queries"][query], tokens["documents"][document]
         similar = _vectors_of(vectors["queries"], query) @ _vectors_of(vectors["documents"], document).T
         best = similar.argmax(axis=1).tolist()
         matches.append(
             [
-                Match(token, there[place] or "", float(row[place]))
-                for token, place, row in zip(asked, best, similar, strict=True)
+                Match(token, document_tokens[place] or "", float(row[place]))
+                for token, place, row in zip(query_tokens, best, similar, strict=True)
                 if token is not None
             ]
         )

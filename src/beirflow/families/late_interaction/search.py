@@ -281,9 +281,9 @@ def search_tokens(
     # A chunk without texts has no dimensions.
     with_vectors = [each for each in both if each.record["dim"]]
     check_same(with_vectors, lambda record: record["dim"], "dimensions", "encode")
-    ids, stated = read_ids_to_rank(queries, documents, chunk, retrieval)
+    ids, digests = read_ids_to_rank(queries, documents, chunk, retrieval)
     try:
-        asked = in_rows(read_segments(query_vectors.path), len(ids.queries))
+        query_rows = in_rows(read_segments(query_vectors.path), len(ids.queries))
     except ValueError as error:
         raise damaged(query_vectors.path, str(error)) from error
     check_rows(str(chunk_vectors.path), chunk_vectors.record["rows"], len(ids.documents), "encode")
@@ -291,10 +291,10 @@ def search_tokens(
     with hardware.gpu():
         start, device = time.perf_counter(), exact_device(hardware.device)
         if ids.pairs is None:
-            hits = exact_top_k(asked, segments, cut, device=device)
+            hits = exact_top_k(query_rows, segments, cut, device=device)
         else:
-            hits = exact_of_pairs(asked, segments, ids.pairs, cut, device=device)
+            hits = exact_of_pairs(query_rows, segments, ids.pairs, cut, device=device)
         seconds = {"search": time.perf_counter() - start}
     counts, sources = {"self_matches_dropped": ids.self_matches}, sources_of(both)
     facts = {"made": {}, "seconds": seconds, "counts": counts, "sources": sources}
-    return Made(hits, top_k=retrieval.top_k, ties="descending", read=stated, **facts)
+    return Made(hits, top_k=retrieval.top_k, ties="descending", read=digests, **facts)

@@ -176,19 +176,19 @@ def kind_of(folder: Path, settings: RerankSettings) -> Kind:
     return kind
 
 
-def _kind(folder: Path, stated: str | None) -> Kind:
+def _kind(folder: Path, configured: str | None) -> Kind:
     name = architecture_in(read_object(folder / MODEL_CONFIG)) or "nothing"
     says = f"{folder / MODEL_CONFIG} says that the model is {name}"
     if of_files := _of_files(folder, name, says):
-        if stated:
-            raise ModelError(f"{says}, a {of_files} by its files, but 'kind' is {stated}; remove 'kind'")
+        if configured:
+            raise ModelError(f"{says}, a {of_files} by its files, but 'kind' is {configured}; remove 'kind'")
         return of_files
     kind = STATED.get(name)
     if kind is None:
         family = "" if name.endswith(("ForConditionalGeneration", WRITER)) else other_family(name)
         raise ModelError(f"{says}; expected {EXPECTED}{family}")
-    if stated != kind:
-        problem = f"'kind' is {stated}" if stated else "its files do not say what it is asked and answers"
+    if configured != kind:
+        problem = f"'kind' is {configured}" if configured else "its files do not say what it is asked and answers"
         raise ModelError(
             f"{says}, but {problem}. If it was trained as {kind} was, say so: 'kind: {kind}'; otherwise take another model"
         )

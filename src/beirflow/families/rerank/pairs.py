@@ -63,8 +63,8 @@ def kept_scores(path: str, pairs: pa.Table, expected: Mapping[str, Any]) -> tupl
     except (FileNotFoundError, DataError) as error:
         logger.info("no stored scores are reused: %s", error)
         return scores, None
-    stated = {**record["inputs"], **record["made"], **record}
-    if changed := [key for key, value in expected.items() if stated.get(key) != value]:
+    recorded = {**record["inputs"], **record["made"], **record}
+    if changed := [key for key, value in expected.items() if recorded.get(key) != value]:
         logger.info("no stored scores are reused: %s changed", ", ".join(changed))
         return scores, None
     known = dict(zip(_keys(before), before["score"].to_pylist(), strict=True))

@@ -57,9 +57,9 @@ def score_pairs(
     Raises ModelError if the model cannot be loaded, or computes a value that is not finite; DeviceError if the GPU fails or has
     too little memory; DataError if queries have candidates of their own below the depth.
     """
-    settings, run, asked = scoring.settings, first_run.read(), queries.read()
+    settings, run, query_table = scoring.settings, first_run.read(), queries.read()
     _check_depth(queries, run, settings)
-    pairs = pairs_of_block(run, asked["query_id"].combine_chunks(), settings.depth, of.block, of.blocks)
+    pairs = pairs_of_block(run, query_table["query_id"].combine_chunks(), settings.depth, of.block, of.blocks)
     scoring.use_threads()
     with scoring.gpu(saves_memory="lower max_length"):
         same, texts = _same(scoring), {**queries.named, **documents.named, **model.named}
@@ -68,7 +68,7 @@ def score_pairs(
         counts, seconds = {"pairs": len(scores), "pairs_reused": int((~missing).sum())}, {"load": 0.0, "rerank": 0.0}
         if missing.any():
             new = pairs.filter(pa.array(missing))
-            scores[missing], made, more, seconds, computation = _score(scoring, new, asked, documents.path)
+            scores[missing], made, more, seconds, computation = _score(scoring, new, query_table, documents.path)
             same |= {"computation": computation} if computation and missing.all() else {}
             made |= {SCORER_CODE: of.scorer_code} if of.scorer_code else {}
             counts |= more

@@ -82,9 +82,9 @@ class RerankSettings(ModelSettings):
         return next((scorer for key, (_, scorer) in ENCODERS.items() if getattr(self, key)), None)
 
     @property
-    def said(self) -> list[str] | None:
-        """Names of the settings of an encoder that the configuration states; None where the model has no card."""
-        return self.dense.said if self.dense else None
+    def configured(self) -> list[str] | None:
+        """Names of the configured settings of an encoder; None where the model has no card."""
+        return self.dense.configured if self.dense else None
 
     def for_dataset(self, dataset: str, corpus: str = "") -> "RerankSettings":
         """Return the settings with the instruction, prompt and lengths of a dataset; ``corpus`` is its forum, if it has some."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from beirflow.core.layout import MODEL, TERM_WEIGHTS
-from beirflow.families.answers import Asked, Opened, nothing_excluded
+from beirflow.families.answers import Opened, SearchRequest, nothing_excluded
 from beirflow.families.sparse.files import Rows, quantized, read_segments
 from beirflow.families.sparse.layouts import read_parts
 from beirflow.families.sparse.search import search_segments
@@ -15,23 +15,23 @@ from beirflow.ranking.ranking import Cut, Hits, byte_order, rank_hits
 IN_MEMORY = 6.0  # memory of weights relative to disk, where they are compressed and not in double
 
 
-def open_answers(asked: Asked) -> Opened:
+def open_answers(request: SearchRequest) -> Opened:
     """Open a sparse system with its weights in memory. Raises NoAnswerError if they do not fit there."""
-    settings: SparseSettings = asked.system.settings
-    check_model(settings, asked.file(MODEL))
-    weigher = Weigher(settings.name, read_parts(settings).queries, **asked.on)
-    paths = asked.files(TERM_WEIGHTS)
-    asked.make_room(paths, IN_MEMORY)
+    settings: SparseSettings = request.system.settings
+    check_model(settings, request.file(MODEL))
+    weigher = Weigher(settings.name, read_parts(settings).queries, **request.on)
+    paths = request.files(TERM_WEIGHTS)
+    request.make_room(paths, IN_MEMORY)
     segments = [segment for path in paths for segment in read_segments(path, settings.quantize)]
-    order = byte_order(asked.doc_ids, settings.ties)
+    order = byte_order(request.doc_ids, settings.ties)
 
     def encode(queries: Sequence[str]) -> Rows:
         return Rows.together(list(weigher.windows(queries, "queries")))
 
     def answer(queries: Sequence[str]) -> Hits:
         weights = quantized(encode(queries), settings.quantize)
-        hits, _ = search_segments(weights, segments, Cut(asked.top_k, order, nothing_excluded(queries)), asked.threads)
-        return rank_hits([hits], asked.doc_ids, asked.top_k, settings.ties)[:3]
+        hits, _ = search_segments(weights, segments, Cut(request.top_k, order, nothing_excluded(queries)), request.threads)
+        return rank_hits([hits], request.doc_ids, request.top_k, settings.ties)[:3]
 
     where = {"model": weigher.device.type if weigher.loaded else "cpu", "weights": "cpu"}
     return Opened(answer, where, weigher.made(), encode)

@@ -44,7 +44,7 @@ class SparseFamily(Family):
                     *("expansion", "text_length", "expansion_length"),
                 ),
                 "model_states": lambda task: [*map(file_state, _files(task))],
-                "said": lambda _: None,
+                "configured": lambda _: None,
             },
             makers={"system": "beirflow.families.sparse.settings:SparseSettings()"},
             env="encode",

@@ -81,8 +81,8 @@ def loading_from(folder: Path) -> Iterator[None]:
         raise
     except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
         # Those of torch continue with advice that does not apply here.
-        said = str(error).strip().replace(":\n\t", ": ").partition("\n")[0]
-        problem = f"the model in {folder} cannot be loaded ({type(error).__name__}: {said})"
+        reason = str(error).strip().replace(":\n\t", ": ").partition("\n")[0]
+        problem = f"the model in {folder} cannot be loaded ({type(error).__name__}: {reason})"
         todo = "beirflow runs no code from model folders and reads only tensors; save the model again with save_pretrained"
         raise ModelError(f"{problem}; {todo}") from error
 

@@ -75,11 +75,11 @@ def _module(here: Path, step: Step, weights: str) -> nn.Module | None:
 
 def _check_dense(here: Path, tensors: dict[str, torch.Tensor]) -> None:
     """Refuse weights that are not those of the layer that ``config.json`` describes."""
-    said = read_optional(here / MODEL_CONFIG)
+    config = read_optional(here / MODEL_CONFIG)
     shape = tensors["linear.weight"].shape if "linear.weight" in tensors else (None, None)
     actual = {"out_features": shape[0], "in_features": shape[1], "bias": "linear.bias" in tensors}
-    if wrong := [key for key, value in actual.items() if said.get(key, value) != value]:
-        described = ", ".join(f"{key} {actual[key]}, and {MODEL_CONFIG} says {said[key]}" for key in wrong)
+    if wrong := [key for key, value in actual.items() if config.get(key, value) != value]:
+        described = ", ".join(f"{key} {actual[key]}, and {MODEL_CONFIG} says {config[key]}" for key in wrong)
         raise ModelError(f"{here} has weights with {described}; save the model again")
 
 

@@ -9,8 +9,8 @@ import pytest
 from answering import answered, scores_of, without_scores
 from beirflow.config.load import load_experiment
 from beirflow.core.layout import RUN
-from beirflow.families.dense import top_k
-from beirflow.families.dense.top_k import Sizes
+from beirflow.families.dense import chunk
+from beirflow.families.dense.chunk import Sizes
 from forger import Forger
 from lexical_results import rows_of
 from results_maker import Made, make_run, with_systems
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("threads_as_before")
 
 @pytest.fixture(autouse=True)
 def little_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(top_k.SIZES, "cpu", Sizes(2, 3, 7, 4))
+    monkeypatch.setitem(chunk.SIZES, "cpu", Sizes(2, 3, 7, 4))
 
 
 @pytest.mark.parametrize("name", ["tiny", "second"])

@@ -11,8 +11,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from beirflow.core.errors import DataError
-from beirflow.families.dense import top_k
-from beirflow.families.dense.top_k import Chunk, Sizes
+from beirflow.families.dense import chunk, top_k
+from beirflow.families.dense.chunk import Chunk, Sizes
 from beirflow.ranking import ranking, shortlist
 from beirflow.ranking.ranking import Cut, byte_order
 from beirflow.run.threads import Threads
@@ -31,13 +31,13 @@ def _few_threads() -> None:
 @pytest.fixture
 def blocks(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Set the sizes of blocks, in their order: queries, documents, documents for few queries, pairs."""
-    return lambda *sizes: monkeypatch.setitem(top_k.SIZES, "cpu", Sizes(*sizes))
+    return lambda *sizes: monkeypatch.setitem(chunk.SIZES, "cpu", Sizes(*sizes))
 
 
 @pytest.fixture(autouse=True, params=[1, 1000])
 def _queries_whose_documents_are_in_float64(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """All documents of a block, or those that a pair needs."""
-    monkeypatch.setattr(top_k, "MANY_QUERIES", request.param)
+    monkeypatch.setattr(chunk, "MANY_QUERIES", request.param)
 
 
 def random_vectors(kind: str, count: int, dim: int = 8, seed: int = 0) -> np.ndarray:
@@ -254,7 +254,7 @@ class Read:
 
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
 def test_less_is_computed_at_once_where_vectors_have_more_dimensions(monkeypatch: pytest.MonkeyPatch, similarity: str) -> None:
-    monkeypatch.setattr(top_k, "BLOCK_BYTES", 30 * 8 * top_k.DOCUMENT_BYTES)
+    monkeypatch.setattr(chunk, "BLOCK_BYTES", 30 * 8 * chunk.DOCUMENT_BYTES)
     monkeypatch.setattr(top_k, "PAIRS_BYTES", 12 * 8 * top_k.PAIR_BYTES)
     for dim, documents in [(8, 30), (16, 15), (100, 2), (1000, 1)]:
         vectors = random_vectors("normal", 3, dim, seed=1), random_vectors("normal", 60, dim)

@@ -56,7 +56,7 @@ class Reranked:
         self.made.write_run("first", first_stage())
         self.settings = RerankSettings("crossed", str(model), first="first", depth=5, kind=kind)
         self.model_path = str(folder / "models/crossed.json")
-        fetch_model(system=self.settings, said=None, output_path=self.model_path, job=self.made.job)
+        fetch_model(system=self.settings, configured=None, output_path=self.model_path, job=self.made.job)
 
     def pairs_paths(self, blocks: int = BLOCKS) -> list[str]:
         return [str(self.made.results / f"pairs/crossed/{DATASET}/block-{block}.parquet") for block in range(blocks)]

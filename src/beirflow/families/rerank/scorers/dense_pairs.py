@@ -7,8 +7,9 @@ import numpy as np
 import torch
 
 from beirflow.data.document_text import KINDS, Kind
+from beirflow.families.dense.chunk import prepare
 from beirflow.families.dense.settings import DenseSettings
-from beirflow.families.dense.top_k import careful_scores, prepare
+from beirflow.families.dense.top_k import careful_scores
 from beirflow.families.rerank.scorers.encoders import EncodedPairs
 from beirflow.models.encoders.load import load_encoder
 from beirflow.models.encoders.query_lists import windows_of

@@ -45,8 +45,8 @@ class EncodedPairs(ABC):
         try:
             yield from windows
         except NotFiniteError as error:
-            said = f"the vector of {texts[error.row][:60]!r}, one of the {kind}, holds infinity or not-a-number"
-            raise ModelError(f"system {self._system}: {said}; use precision float32, or look at its text") from error
+            problem = f"the vector of {texts[error.row][:60]!r}, one of the {kind}, holds infinity or not-a-number"
+            raise ModelError(f"system {self._system}: {problem}; use precision float32, or look at its text") from error
 
     @abstractmethod
     def _of_pairs(self, queries: Sequence[str], documents: Sequence[str], query: np.ndarray, document: np.ndarray) -> np.ndarray:
