@@ -56,6 +56,8 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Sort the tests: slow folders first, so that workers end at the same time."""
+
     def place(item: pytest.Item) -> int:
         """Return the place of a test's folder; tests of extensions are among the short ones."""
         folder, name, *_ = item.path.relative_to(Path(__file__).parent).parts
@@ -119,6 +121,7 @@ def finished_once(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path, sma
     """The same after a whole run, and what Snakemake printed; not to be changed."""
 
     def make(folder: Path) -> None:
+        """Write the results of the tiny workflow."""
         output = _workflow(folder, tiny_bert, small).run("results/summary.csv")
         (folder / "output.txt").write_text(output)
 
@@ -194,6 +197,7 @@ def original_report(results_once: "Made", tmp_path_factory: pytest.TempPathFacto
     from results_maker import Made, make_report
 
     def make(folder: Path) -> "Made":
+        """Write a report of the shared results."""
         forger = Forger.of(results_once, folder)
         make_report(forger.results, forger.experiment)
         return Made(forger.results, results_once.config)
@@ -217,6 +221,7 @@ def demo_results(tmp_path_factory: pytest.TempPathFactory) -> "Made":
     from results_maker import Made, run_rules
 
     def make(folder: Path) -> "Made":
+        """Write the results of the kitchen without Snakemake."""
         kitchen = {"path": str(Path(__file__).parent / "tests/data/demo/kitchen")}
         systems, own = ["bm25", "bm25-multifield"], {"datasets": {"kitchen": kitchen}}
         config = {"systems": systems, "datasets": ["kitchen"], "top_k": 60, "cutoffs": [1, 10, 60], "custom": own}

@@ -45,9 +45,11 @@ def scatter(table: pd.DataFrame, cost: str, measure: str, label: str, *, series:
     y_bounds = _padded(pd.concat([low, high]))
 
     def x(value: float) -> float:
+        """Return the horizontal place of a value."""
         return _place(np.log10(value) if log else value, x_bounds, LEFT, WIDTH - RIGHT)
 
     def y(value: float) -> float:
+        """Return the vertical place of a value."""
         return _place(value, y_bounds, HEIGHT - BOTTOM, TOP)
 
     points: list[dict[str, Any]] = [

@@ -1,7 +1,7 @@
 """The energy that the machine used during a job, by its counters; not known if these cannot be read.
 
 RAPL counts what processors and memory use (Linux, ``/sys/class/powercap``; on most machines for root only), NVML what a GPU uses.
-Both count the whole machine or GPU, including other processes. ``energy/<job>.tsv`` beside the benchmarks has one row:
+Both count the whole machine or GPU, including other processes. ``energy/<job>.tsv``, next to the benchmarks, has one row:
 ``processor_joules``; ``gpu_joules``, of which the jobs that hold the GPU at a reading have equal parts, 0 if the job had no GPU;
 and the seconds of processor time of this job and of all processes during it, ``own_seconds`` and ``busy_seconds``. Unknown values
 are empty.
@@ -133,6 +133,7 @@ def gpu_counter(gpu: Gpu | None, jobs: Callable[[], int] | None = None) -> Count
         raise UnknownEnergyError(f"NVML cannot be asked for {gpu}: {error}") from None
 
     def read() -> int:
+        """Return the microjoules that the GPU has used."""
         try:
             return pynvml.nvmlDeviceGetTotalEnergyConsumption(handle) * 1000  # of millijoules
         except pynvml.NVMLError as error:
@@ -217,6 +218,7 @@ def metered(path: Path) -> Iterator[None]:
     _meters[:] = [meter]
 
     def watch() -> None:
+        """Advance the meter until the job ends."""
         while not ended.wait(EVERY_SECONDS):
             meter.advance()
 

@@ -1,4 +1,4 @@
-"""Results in the forms of other tools, RO-Crate, runs with their provenance, MTEB, and beside other folders of results."""
+"""Exports to RO-Crate, MTEB and runs with provenance; comparison with other results folders."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -19,9 +19,9 @@ from beirflow.extensions.exchange.layout import CRATE, CRATE_CODE, CRATE_CONFIGU
 from beirflow.run.code_version import PACKAGE
 
 COPIED, CONFIGURATION = ("workflow", "extensions", "envs"), Path("config/config.yaml")
-"""Folders and a file that a crate holds: they lie beside the package in a checkout, and in it where it is installed."""
+"""Folders and a file that a crate holds, next to the package in a checkout and inside an installed one."""
 
-LOGGER = "snakemake_logger_plugin_beirflow"  # which the profile of the workflow chooses, and Snakemake finds on Python's path
+LOGGER = "snakemake_logger_plugin_beirflow"  # chosen by the profile of the workflow, found by Snakemake on Python's path
 
 README = """# {name}
 
@@ -90,9 +90,9 @@ def _copy_code(folder: Path) -> None:
     without = shutil.ignore_patterns("__pycache__", "tests", ".*", "lock.txt", "requirements-[!t]*.txt")
 
     def left_out(at: str, names: list[str]) -> set[str]:
-        """Return what lies in an installed package alone, and is copied from beside that of a checkout."""
-        beside = {*COPIED} if Path(at) == PACKAGE else {CONFIGURATION.name}
-        return without(at, names) | beside & {*names}
+        """Return the files to skip: those of an installed package are copied from its place in a checkout."""
+        copied_apart = {*COPIED} if Path(at) == PACKAGE else {CONFIGURATION.name}
+        return without(at, names) | copied_apart & {*names}
 
     shutil.copytree(PACKAGE, folder / "src/beirflow", ignore=left_out)
     shutil.copytree(PACKAGE.with_name(LOGGER), folder / "src" / LOGGER, ignore=without)

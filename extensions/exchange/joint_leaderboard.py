@@ -196,7 +196,7 @@ def _shown_means(verified: Verified, side: Side, all_: Sequence[Verified]) -> It
     for system, row, corpora in verified.sound:
         first, others = next((each.side, names) for each in all_ for _, name, names in each.sound if each.side and name == row)
         try:
-            # Scores on other documents or judgements would stand in one column as if they could be compared.
+            # Scores on other documents or judgements in one column would look comparable.
             if corpora != others:
                 raise DataError(f"{row} has the corpora {', '.join(others)} here and {', '.join(corpora)} there")
             for corpus in corpora:

@@ -44,7 +44,7 @@ Making: TypeAlias = Computing[Expansion]  # settings of a job that expands docum
 
 
 class ExpansionLog(ResumeFile):
-    """Batches that have been made, in a file beside the result; memory holds their places and not their contents.
+    """Batches that have been made, in a file next to the result; memory holds their places and not their contents.
 
     An interrupted job resumes after its last batch, because writing queries takes days. ``made_from`` decides what is made.
     """
@@ -92,7 +92,7 @@ class ExpansionLog(ResumeFile):
 def make_expansion(*, load: Load, making: Making, documents_path: str, chunk: int, output_path: str, job: Job) -> None:
     """Make the expansion of one chunk with the model that ``load`` loads; what an earlier job has made of it is kept.
 
-    Until it is done, its :class:`ExpansionLog` is beside ``output_path``. Raises ModelError if the model cannot be loaded, or
+    Until it is done, its :class:`ExpansionLog` is next to ``output_path``. Raises ModelError if the model cannot be loaded, or
     computes something that is not finite; DeviceError if the GPU fails or has too little memory; DataError if a file is not the
     one that was recorded.
     """

@@ -13,7 +13,7 @@ import torch
 
 
 def draws(seed: int, doc_ids: Sequence[str], queries: int, length: int) -> np.ndarray:
-    """Return random numbers that decide over the tokens of some documents' queries, uniform from 0, below 1.
+    """Return random numbers that choose the tokens of some documents' queries, uniform from 0, below 1.
 
     They are float64 of shape (documents, queries, length); with more queries the first have the same numbers.
     """

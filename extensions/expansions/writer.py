@@ -145,7 +145,7 @@ class _Places:
 def texts_at_once(device: torch.device, model: Any, dtype: torch.dtype, settings: WrittenQueries) -> int:
     """Return how many queries a model, by its configuration, writes at a time: a power of two on CUDA, by the free memory.
 
-    A third of that takes keys and values of queries and documents, and the logits: another job may write beside this one.
+    A third of that takes keys and values of queries and documents, and the logits: another job may write at the same time.
     """
     if device.type != "cuda":
         return TEXTS[device.type]

@@ -11,7 +11,7 @@ from beirflow.families.expansions.settings import Expansion, WrittenQueries
 
 
 class Generator(Expansion):
-    """Where a T5 is, or the queries that it wrote, as 'id' and 'queries'."""
+    """Location of a T5, or of the queries that it wrote, as 'id' and 'queries'."""
 
     without: ClassVar = ("max_length",)
 

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -49,7 +49,7 @@ def train_encoder(
     """Train an encoder; the steps of an interrupted job are kept.
 
     ``query_paths`` are the written queries of each chunk. ``output_path`` is the folder to write: the files of the encoder, with
-    other weights; beside it, until it is done, the ``Checkpoint``. Raises ConfigError for too
+    other weights; until it is done, the ``Checkpoint`` is next to it. Raises ConfigError for too
     few pairs for a batch; ModelError for a model that cannot be loaded or trained, or a loss that is not finite; DeviceError for
     a GPU that fails or has too little memory; DataError for a file that is not the recorded one, or queries from several versions
     of their file.
@@ -86,13 +86,6 @@ def train_encoder(
             _write_model(trainee, folder, model_record["files"], settings.weights, partial_folder)
         made = {"training_precision": trainee.precision, **made_with(trainee.device)}
     outputs = {path: file_digest(path) for path in sorted(Path(output_path).rglob("*")) if path.is_file()}
-    counts = {
-        "training_documents": len(pairs.doc_ids),
-        "training_pairs": len(pairs.queries),
-        "training_steps": len(batches),
-        "pairs_left_out": training.epochs * len(pairs.queries) - len(batches) * training.batch,
-        "empty_queries": sum(record["counts"].get("empty_queries", 0) for record in records.values()),
-    }
     write_record(
         record_path,
         job,
@@ -105,7 +98,7 @@ def train_encoder(
             "train": checkpoint.seconds,
         },
         sizes={"train": sum(path.stat().st_size for path in outputs)},
-        counts=counts,
+        counts=_counts(pairs, training, len(batches), records.values()),
         system=settings.name,
         model=model_record["model"],
         revision=model_record["revision"],
@@ -125,6 +118,17 @@ def curve(losses: Sequence[float], points: int = CURVE_POINTS) -> list[float]:
 def _inputs(model_path: str, documents_path: str, query_paths: Sequence[str]) -> dict[str | Path, str]:
     files = [model_path, *query_paths, *(str(record_of(path)) for path in query_paths)]
     return {documents_path: recorded_digest(documents_path), **{path: file_digest(path) for path in files}}
+
+
+def _counts(pairs: Pairs, training: Training, steps: int, records: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Count the pairs and steps of the training, and the queries of its records that were empty."""
+    return {
+        "training_documents": len(pairs.doc_ids),
+        "training_pairs": len(pairs.queries),
+        "training_steps": steps,
+        "pairs_left_out": training.epochs * len(pairs.queries) - steps * training.batch,
+        "empty_queries": sum(record["counts"].get("empty_queries", 0) for record in records),
+    }
 
 
 def _too_few(pairs: Pairs, training: Training, job: Job) -> str:

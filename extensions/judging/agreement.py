@@ -51,7 +51,7 @@ class Orders:
 
     @property
     def above_chance(self) -> bool:
-        """Whether tau is evidence for the judge."""
+        """Test whether tau is significantly above that of random judges."""
         return self.p is not None and self.p < LEVEL
 
 
@@ -90,11 +90,13 @@ def agreement(
     graded, random = {"judge_on_sample": sample, "dataset_and_judge": judged}, np.random.default_rng(SEED)
 
     def by_judge(under: str, lines: Sequence[Mapping[str, Any]]) -> np.ndarray:
+        """Return the means of the systems under grades of the judge."""
         table = _qrels(lines, "grade", qrels.schema)
-        beside = [qrels.select(list(_PAIR))] if under == "dataset_and_judge" else []
-        return _means(first, pa.concat_tables([*beside, table]), measured)
+        own_grades = [qrels.select(list(_PAIR))] if under == "dataset_and_judge" else []
+        return _means(first, pa.concat_tables([*own_grades, table]), measured)
 
     def shuffled(under: str) -> np.ndarray:
+        """Return the means of the systems under permuted grades."""
         grades = [line["grade"] for line in graded[under]]
         if len({*grades}) < 2:
             return means[under]

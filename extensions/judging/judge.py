@@ -69,7 +69,7 @@ def judge_pool(
 ) -> str:
     """Let the judge grade a sample of judged pairs and then the pairs of the pool without a grade; return the counts in words.
 
-    Answers stay in a file beside the outputs, so that none is asked for, and paid, twice. Raise ModelError if the
+    Answers stay in a file next to the outputs, so that none is asked for, and paid, twice. Raise ModelError if the
     server fails, DataError if a line of the pool is none.
     """
     answers_path = job.results / ANSWERS(dataset=dataset)

@@ -82,7 +82,7 @@ def unjudged(runs: Sequence[pa.Table], qrels: pa.Table, depth: int) -> list[tupl
     )
     holes = first.join(qrels.select(PAIR), PAIR, join_type="left anti")
     pairs = set(zip(*(holes[name].to_pylist() for name in PAIR), strict=True))
-    # Digests are the same every time, and no run decides over them.
+    # Digests are the same every time, and no run changes them.
     return sorted(pairs, key=lambda pair: (_digest(pair[0]), _digest(*pair)))
 
 

@@ -53,6 +53,7 @@ def analyzer(name: str) -> Analyzer:
     cuts = AT_SIGNS if by.in_words else AT_SPACES
 
     def terms(piece: str) -> list[str]:
+        """Return the terms of a piece of a text."""
         ascii_words = by.tokens is None and by.in_lower_case and len(piece) <= LONGEST_TOKEN and piece.isascii()
         tokens = ASCII_TOKENS(piece) if ascii_words else (by.tokens or tokenize)(piece)
         return [term for term in map(by.term, tokens) if term is not None]
@@ -72,6 +73,7 @@ def chain(language: str) -> Chain:
         steps.append(_in_units(_snowball(language)))
 
     def term(token: str) -> str | None:
+        """Return the term of a token; None for a stop word."""
         for step in steps[: len(before)]:
             token = step(token)
         if token in stop_words:
@@ -109,9 +111,10 @@ def _in_units(step: Step) -> Step:
     """Return a step for which characters beyond U+FFFF are the two that they are in Java."""
 
     def apply(word: str) -> str:
+        """Apply the step to a word in UTF-16 units."""
         if word.isascii() or max(word) <= "\uffff":
             return step(word)
-        # Surrogates stand in the private area, which no token has, since not every stemmer takes them.
+        # Surrogates are moved to the private area, which no token has, since not every stemmer takes them.
         units = memoryview(word.encode("utf-16-le")).cast("H").tolist()
         done = step("".join(chr(unit + 0x800 if 0xD800 <= unit < 0xE000 else unit) for unit in units))
         return (

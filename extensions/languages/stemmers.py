@@ -51,7 +51,7 @@ _INDONESIAN_SUFFIXES = {
     re.compile("an$"): ("di*", "me*", "te*"),
     re.compile("(?<!s)i$"): ("be*", "ke*", "pe*"),
 }
-"""With the prefixes beside which they stay: * marks all that begin so, and "pe" one of the second order."""
+"""With the prefixes that keep them: * marks all that begin so, and "pe" one of the second order."""
 
 _HINDI_NORMAL = dict(
     zip(
@@ -237,6 +237,7 @@ def stem_indonesian(word: str) -> str:
     removed: set[str] = set()
 
     def strip(pattern: re.Pattern[str]) -> bool:
+        """Remove a match of the pattern, if syllables allow; return whether the word changed."""
         nonlocal word, syllables
         found = pattern.search(word) if syllables > 2 else None
         if found and pattern in (_FIRST_PREFIX, _SECOND_PREFIX):
@@ -248,6 +249,7 @@ def stem_indonesian(word: str) -> str:
         return found is not None
 
     def strip_suffix() -> bool:
+        """Remove the first suffix that the removed prefixes allow."""
         return any(strip(suffix) for suffix, without in _INDONESIAN_SUFFIXES.items() if removed.isdisjoint(without))
 
     strip(_PARTICLE)

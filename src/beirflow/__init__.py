@@ -36,14 +36,14 @@ __all__ = ["SNAKEFILE", "WORKFLOW", "BeirflowError", "Evaluation", "Results", "e
 
 __version__ = "0.1.0"
 
-# An unpacked source archive has no links here: what they lead to is beside the folder ``src``.
+# An unpacked source archive has no links here: their targets are next to the folder ``src``.
 _HERE, _AROUND = Path(__file__).parent, Path(__file__).parents[2]
 if not (_HERE / "workflow").is_dir() and (_AROUND / "workflow").is_dir():
     __path__.append(str(_AROUND))  # where beirflow.extensions is
     _HERE = _AROUND
 
 WORKFLOW = (_HERE / "workflow").resolve()
-"""The folder of the workflow: rules, catalogue, schema, templates, profiles. ``config/`` and ``envs/`` lie beside it."""
+"""The folder of the workflow: rules, catalogue, schema, templates, profiles. ``config/`` and ``envs/`` are next to it."""
 
 EXTENSIONS = _HERE / "extensions"
 """The folder of the extensions that come with the package; others are installed."""

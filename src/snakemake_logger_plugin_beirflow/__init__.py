@@ -1,9 +1,9 @@
 """Terminal output of a run: one line per job, the progress, and a final message. A logger plugin, ``--logger beirflow``.
 
 Snakemake imports it before it reads a Snakefile, in every workflow of this environment: it needs nothing but the standard library
-and the interface. It goes by the events of that interface alone, by names of exceptions, and by what the workflow tells it
-(:meth:`LogHandler.follow`); of Snakemake's sentences it knows none. Those without an event, below a warning, are in Snakemake's
-log below ``.snakemake/log`` only.
+and the interface. It relies on the events of that interface, on names of exceptions, and on what the workflow gives it
+(:meth:`LogHandler.follow`), never on Snakemake's sentences. Messages without an event, below a warning, are only in Snakemake's
+log in ``.snakemake/log``.
 """
 
 import logging
@@ -13,13 +13,14 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
+
+from snakemake_logger_plugin_beirflow.run_state import Progress, Workflow
 
 current: "LogHandler | None" = None
 """The handler of this run, to which the workflow gives what it knows; None if another logger was chosen."""
@@ -47,45 +48,13 @@ SILENTLY = (
 )
 """Reason of a job that wrote no error: it never started, or the system ended it, since Python writes one."""
 
+RERUN = "Rerun the same command after fixing this, or if it was temporary; finished jobs are kept"
+
 ELSEWHERE = " with this configuration; docs/targets.md lists every file, and `snakemake --cores 1` the usual ones"
 
 EVERY_SECONDS, AFTER_JOBS_SECONDS = 60.0, 10.0  # time between two lines about progress, while jobs run and when one ends
 
 COLORS = {logging.WARNING: 33, logging.ERROR: 31}
-
-
-class Progress(Protocol):
-    """The progress of a run, counted by its workflow."""
-
-    def beginning(self) -> str:
-        """Return how much there is to do."""
-
-    def begin(self, job: int, name: str, share: Callable[[], float | None]) -> None:
-        """Begin a job, of which ``share`` returns the share that it reports as done."""
-
-    def end(self, job: int) -> None:
-        """End a job that succeeded."""
-
-    def fail(self, job: int) -> None:
-        """End a job that did not succeed."""
-
-    @property
-    def is_done(self) -> bool:
-        """Test whether all jobs have ended well."""
-
-    def line(self) -> str:
-        """Return the state in words."""
-
-
-class Workflow(NamedTuple):
-    """Knowledge of a workflow of its run that Snakemake lacks."""
-
-    command: str  # of the run
-    nothing: Callable[[], str]  # returns what to print where nothing was to do, or ends the run because of it
-    meant: Callable[[str], str]  # returns the probable meaning of a target that no rule makes, for the end of a sentence
-    living: Callable[[], str | None]  # returns what to do about another run that has the results; None without one
-    error: Callable[[str], tuple[str, bool]]  # the error that a job wrote beside this log, and whether it is a verdict
-    share: Callable[[str], float | None]  # the share of its work that a job reports in this log
 
 
 class LogHandler(LogHandlerBase):
@@ -289,15 +258,14 @@ class LogHandler(LogHandlerBase):
 
     def _last_words(self, command: str) -> str:
         """Return which jobs failed and why, and how to resume."""
-        resume = f"The same command resumes:\n    {command}"
         if self.interrupted or (self.stopping and not self._failed):
-            return f"Interrupted; finished files stay. {resume}"
+            return f"Interrupted; finished files are kept. The same command resumes:\n    {command}"
         lines, told = list[str](), set[str]()
         for name, error, log in self._failed.values():
             why = "for the same reason" if error in told else _short(error) or SILENTLY
             lines.append(f"{name} failed: {why}\n    log: {log}")
             told |= {error} if error else set()
-        return "\n".join(["", *lines, f"Once that is fixed, or if it was temporary: {resume[0].lower()}{resume[1:]}"])
+        return "\n".join(["", *lines, f"{RERUN}:\n    {command}"])
 
     def _report_often(self) -> None:
         while not self._over.wait(AFTER_JOBS_SECONDS):

@@ -180,7 +180,7 @@ def test_an_interrupt_of_snakemake_alone_and_a_second_one_stop_its_jobs_in_order
     assert time.monotonic() - sent < 30  # the disk takes a minute
     assert all_ended(process.pid)
     assert unfinished(lexical.result("")) == []
-    assert "Interrupted; finished files stay." in printed(lexical)
+    assert "Interrupted; finished files are kept." in printed(lexical)
     assert "Traceback" not in printed(lexical)
     assert not list((lexical.folder / ".snakemake/locks").glob("*"))
 

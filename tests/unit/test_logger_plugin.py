@@ -95,7 +95,7 @@ def test_an_error_ends_with_our_sentence_and_the_command_that_goes_on(tmp_path: 
         "",
         f"prepare debate failed: {SENTENCE}",
         "    log: results/demo/logs/prepare_corpus/debate.log",
-        f"Once that is fixed, or if it was temporary: t{RESUME[0][1:]}",
+        "Rerun the same command after fixing this, or if it was temporary; finished jobs are kept:",
         RESUME[1],
     ]
 
@@ -108,7 +108,7 @@ def test_a_job_that_goes_well_at_another_attempt_has_not_failed(tmp_path: Path, 
         if record["scene"] == "failure" and record.get("event") in ("job_info", "job_error"):
             run.log(**record)
     run.play("success")
-    assert not [line for line in run.lines if line.startswith("Once that is fixed")]
+    assert not [line for line in run.lines if line.startswith("Rerun the same command")]
     assert not [line for line in run.lines if " failed: " in line and "prepare debate failed" in line]
 
 
@@ -196,13 +196,17 @@ def test_a_verdict_is_no_failed_job_but_an_error_beside_it_is(tmp_path: Path, mo
 def test_an_interruption_says_that_the_same_command_goes_on_and_once_that_running_jobs_are_waited_for() -> None:
     run = Run()
     lines = run.play("SIGINT", signal_after_job=run.terminal.interrupt)
-    assert lines[-3:] == ["Stopping: removing half-written files.", f"Interrupted; finished files stay. {RESUME[0]}", RESUME[1]]
+    assert lines[-3:] == [
+        "Stopping: removing half-written files.",
+        f"Interrupted; finished files are kept. {RESUME[0]}",
+        RESUME[1],
+    ]
     assert len(lines) == 4
     run = Run()
     lines = run.play("SIGTERM", signal_after_job=run.terminal.stop)
     run.terminal.stop()
     assert lines.count("Stopping after the running jobs; no other job starts.") == 1
-    assert lines[-2:] == [f"Interrupted; finished files stay. {RESUME[0]}", RESUME[1]]
+    assert lines[-2:] == [f"Interrupted; finished files are kept. {RESUME[0]}", RESUME[1]]
 
 
 def test_a_job_that_a_signal_ended_has_not_failed() -> None:
@@ -210,7 +214,7 @@ def test_a_job_that_a_signal_ended_has_not_failed() -> None:
     lines = run.play("failure", signal_after_job=run.terminal.stop)
     assert lines[1:] == [
         "Stopping after the running jobs; no other job starts.",
-        f"Interrupted; finished files stay. {RESUME[0]}",
+        f"Interrupted; finished files are kept. {RESUME[0]}",
         RESUME[1],
     ]
 
@@ -221,12 +225,12 @@ def test_an_interruption_of_a_plan_is_one_too() -> None:
     message = "InputFunctionException in rule index_chunk in file lexical.smk:\nError:\n  KeyboardInterrupt: \n"
     run.log(msg=message, levelno=logging.ERROR, event="error", exception="InputFunctionException")
     run.terminal.close()
-    assert run.lines == [f"Interrupted; finished files stay. {RESUME[0]}", RESUME[1]]
+    assert run.lines == [f"Interrupted; finished files are kept. {RESUME[0]}", RESUME[1]]
     run = Run()
     run.log(**next(record for record in RECORDS if record.get("event") == "workflow_started"))
     with pytest.raises(KeyboardInterrupt), closing(run.terminal):
         raise KeyboardInterrupt
-    assert run.lines == [f"Interrupted; finished files stay. {RESUME[0]}", RESUME[1]]
+    assert run.lines == [f"Interrupted; finished files are kept. {RESUME[0]}", RESUME[1]]
 
 
 def test_the_share_is_said_when_a_job_ends_but_not_too_often(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from warm_snakemake import REPOSITORY, run_warm
 from workflow_runs import Workflow
 
 PACKAGE = {"PYTHONPATH": str(REPOSITORY / "src")}
-CRASH = re.compile(r"Traceback|Error in rule|exit status|returned non-zero|same command resumes|failed: ", re.IGNORECASE)
+CRASH = re.compile(r"Traceback|Error in rule|exit status|returned non-zero|the same command|failed: ", re.IGNORECASE)
 
 
 def beirflow(folder: Path, *words: str) -> tuple[int, str]:
@@ -122,7 +122,7 @@ def test_a_run_resumes_after_an_interrupt_and_says_how_to_unlock_after_a_kill(le
     run.send_signal(signal.SIGINT)
     output, _ = run.communicate(timeout=300)
     assert run.returncode == 1
-    assert "Interrupted; finished files stay." in output
+    assert "Interrupted; finished files are kept." in output
     resume = output.rstrip().splitlines()[-1].strip()
     assert resume.endswith(f"beirflow {' '.join(words)}")
     assert "Traceback" not in output

@@ -1,4 +1,4 @@
-"""The rules of all families, a rule a stage: what it reads and makes stands in the folder of its family (families/stage.py).
+"""The rules of all families, a rule a stage: its inputs and outputs are declared in the folder of its family (families/stage.py).
 
 Each family represents queries and documents, searches these chunk by chunk for candidates, which are merged (runs.smk), or makes
 a run at once.

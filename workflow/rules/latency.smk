@@ -1,4 +1,4 @@
-"""Latency: the time of one query, with everything in memory and no other job beside it."""
+"""Latency: the time of one query, with everything in memory, while no other job runs."""
 
 from beirflow.config.rule_inputs import (
     all_cores,
@@ -24,7 +24,7 @@ rule measure_latency:
         "<results>/logs/measure_latency/{system}/{dataset}.log",
     conda:
         "../../envs/encode.yaml"
-    # All cores, so that no other job runs beside it.
+    # All cores, so that no other job runs.
     threads: every_core
     resources:
         gpu=gpu_places,

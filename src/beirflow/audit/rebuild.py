@@ -58,14 +58,17 @@ class CorpusSample:
         """Sample queries and documents; all where there are fewer."""
 
         def read(pattern: Pattern, *columns: str, system: str = "") -> pa.Table:
+            """Read columns of a file of the dataset."""
             path = pattern(dataset=dataset, system=system)
             return read_columns(chain.file(path), path, columns or None)
 
         def depth_of(name: str) -> int:
+            """Return the configured depth of a system; 0 for none."""
             known = configured.experiment.systems.get(name)
             return (known and configured.experiment.family(name).reads(known.settings).depth) or 0
 
         def some(table: pa.Table) -> pa.Table:
+            """Return a random sample of rows."""
             return table.take(np.sort(random.choice(len(table), min(sample, len(table)), replace=False)))
 
         every, queries = read(layout.DOCUMENTS, "doc_id"), some(read(layout.QUERIES))

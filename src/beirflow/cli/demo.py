@@ -6,7 +6,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from beirflow import WORKFLOW
-from beirflow.cli.init import Entry, configuration
+from beirflow.cli.init.entry import Entry
+from beirflow.cli.init.text import configuration
 from beirflow.cli.workflow_call import add_call_arguments, call_workflow
 from beirflow.core.errors import ConfigError
 

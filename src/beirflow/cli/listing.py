@@ -190,7 +190,7 @@ def _table(rows: Sequence[Row]) -> list[str]:
         widths[widths.index(max(widths[1:]), 1)] -= 1
     lines = []
     for *first, last in cells:
-        # A sentence beside a name goes on below; cells of several columns are cut.
+        # A sentence after a name is wrapped; cells of several columns are cut.
         for end in (textwrap.wrap(last, widths[-1]) or [""]) if len(header) == 2 else [last]:
             parts = [
                 f"{_cut(cell, width):{'>' if key in numbers else '<'}{width}}"

@@ -28,7 +28,7 @@ PROFILES = ("profile.yaml", "config.yaml", "config.v8+.yaml")  # names of the fi
 OWN_EXECUTORS = ("local", "dryrun", "touch")  # those of Snakemake itself
 
 OPTIONS = "options"
-"""Folder beside Snakemake's own notes with the files of options: a printed command, and commands of repairs, name these."""
+"""Folder of the files of options, next to Snakemake's own notes: printed commands and commands of repairs name them."""
 
 
 def snakefile() -> Path:

@@ -98,7 +98,7 @@ def check_secrets(systems: Mapping[str, Any], problems: Problems) -> None:
                 allowed = "arguments are recorded; write ${NAME} for a password, key or token, and set that environment variable"
                 problems.add(f"custom.systems.{name}.arguments.{key}", shown({key: value})[key], allowed)
             elif has_other_variables(key, value):
-                allowed = "${NAME} stands for secrets only: in an address, not as its host, or in an argument such as api_key"
+                allowed = "${NAME} is for secrets only: in an address, not as its host, or in an argument such as api_key"
                 problems.add(f"custom.systems.{name}.arguments.{key}", value, allowed)
 
 

@@ -28,7 +28,7 @@ def check_options(cores: int | None, config: Iterable[str]) -> None:
         raise ConfigError(NO_CORE.format(cores))
     for each in config:
         if not re.match(r"\w+=", each):
-            todo = "expected name=value without spaces, such as systems=bm25; a target stands behind two dashes, --"
+            todo = "expected name=value without spaces, such as systems=bm25; a target follows two dashes, --"
             raise ConfigError(f"--config: found {each!r}; {todo}")
     _check_cache()
 
@@ -73,9 +73,7 @@ def _problems_of(path: Path) -> list[str]:
         return [f"{path}: {str(error).splitlines()[0]}; {HINT}"]
     if not isinstance(value, dict):
         kind = "nothing" if value is None else f"a {type(value).__name__}"
-        return [
-            f"{path}: found {kind}, expected keys with values, such as 'systems: bm25'; a target stands behind two dashes, --"
-        ]
+        return [f"{path}: found {kind}, expected keys with values, such as 'systems: bm25'; a target follows two dashes, --"]
     return repeated_keys(path, text)
 
 

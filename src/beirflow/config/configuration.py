@@ -267,7 +267,7 @@ def with_types(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _mended(value: Any, error: str, *, alone: bool) -> Any:
-    """Return what a value means where another type is wanted; None where it means nothing. ``alone``, it may stand for a list."""
+    """Convert a value to the expected type; None if it has no meaning in it. ``alone``, it may be a list's only entry."""
     if error == "list_type" and isinstance(value, str) and (alone or "," in value):
         return _parts(value)
     if error == "list_type" and alone and isinstance(value, int) and not isinstance(value, bool):

@@ -28,7 +28,7 @@ def needed(names: Iterable[str], systems: Mapping[str, System]) -> list[str]:
 def trained_on(system: str, systems: Mapping[str, System], tuned: Mapping[str, Iterable[Dataset]]) -> dict[str, str] | None:
     """Return by dataset the split that a system, or one that it reads, was trained or tuned on; None if not stated.
 
-    ``tuned`` has by system the corpora whose queries decide over its settings.
+    ``tuned`` has by system the corpora whose queries its settings are tuned on.
     """
     splits: dict[str, str] = {}
     for name in needed([system], systems):
@@ -88,7 +88,7 @@ def check_run_files(origin: str, system: System, datasets: Iterable[str], proble
 
 def _written(settings: Any, key: str) -> Any:
     for name in key.split("."):
-        settings = settings[name] if isinstance(settings, Mapping) else getattr(settings, name)
+        settings = settings[name] if isinstance(settings, Mapping) else vars(settings)[name]
     return settings
 
 

@@ -58,7 +58,7 @@ class Plan:
 
     @property
     def unfinished(self) -> list[Part]:
-        """What is not evaluated yet."""
+        """Parts that are not evaluated yet."""
         return [part for part in self.parts if part.done < 1 or part.jobs]
 
     def _part(self, system: str, size: CorpusSize, made: set[tuple[str, str]]) -> Part:

@@ -83,7 +83,7 @@ class Experiment(Systems):
         return self.family(system).for_dataset(self.systems[system].settings, corpus.whole_row, corpus.whole_name)
 
     def run_settings(self, system: str, dataset: str) -> dict[str, Any]:
-        """Return the settings that decide over a run, for its record."""
+        """Return the settings that determine a run, for its record."""
         corpus = asdict(self.datasets[dataset])
         return self.family(system).run_settings(self.settings_for(system, dataset), corpus, self.config, self.main_measure)
 

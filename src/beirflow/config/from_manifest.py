@@ -1,4 +1,4 @@
-"""What a manifest states, as an audit needs it: its systems, and its experiment."""
+"""The systems and the experiment of a manifest, for an audit."""
 
 from collections.abc import Mapping
 from dataclasses import fields

@@ -86,6 +86,7 @@ def model_of(kind: Any, family: str = "") -> Any:
         return get_args(members[0])[0]
 
     def tag(entry: Any) -> str | None:
+        """Return the kind of an entry."""
         if not isinstance(entry, Mapping):
             return None
         declared = {*entry, *(f"{key}: {value}" for key, value in entry.items())}

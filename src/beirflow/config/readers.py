@@ -1,4 +1,4 @@
-"""What readers of results need from an experiment: the datasets of averages, the baseline, the results to explain."""
+"""Parts of an experiment that readers of results need: datasets of averages, baseline, results to explain."""
 
 from typing import Any
 

@@ -99,7 +99,7 @@ def gpu_share(experiment: Experiment, limits: Mapping[str, int]) -> tuple[int, i
 
 
 def all_cores(limits: Mapping[str, int]) -> int:
-    """Return the threads of a job beside which nothing runs; an executor of a cluster has no ``_cores``."""
+    """Return the threads of a job that runs alone; an executor of a cluster has no ``_cores``."""
     return limits.get("_cores") or MOST_THREADS
 
 

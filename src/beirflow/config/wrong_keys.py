@@ -33,7 +33,7 @@ LIMITS = {
 }
 
 QUOTE = "; quote a text that YAML takes for true or false, such as 'no'"
-OF_LANGUAGE = "; the analyzer decides over the language, e.g. analyzer: lucene-german"
+OF_LANGUAGE = "; the analyzer determines the language, e.g. analyzer: lucene-german"
 
 EXAMPLES = {"systems": "{base: bm25, k1: 1.2}", "datasets": "{path: /data/my-corpus}"}  # below ``custom``
 
@@ -109,11 +109,11 @@ def _allowed(value: Any, known: Sequence[Any]) -> str:
 
 
 def _unknown(place: Place) -> str:
-    """Return which keys there are, and what a key needs beside it, or which kinds of systems have it."""
+    """List the allowed keys, the keys that this one needs, or the kinds of systems that have it."""
     model, key, allowed = place.owner, place.path[-1], place.owner.model_fields
     having = [name for name, each in place.kinds.items() if key in each.model_fields]
     if having and [*place.kinds][-1] not in having:
-        return f"{key} needs {' or '.join(having)} beside it"
+        return f"{key} needs {' or '.join(having)} too"
     if having:
         kind = next(name for name, each in place.kinds.items() if each is model)
         return f"{NO_SUCH_KEY} with {kind}, allowed are {', '.join(allowed)}"

@@ -1,7 +1,7 @@
 """Artifacts and steps: the files of the results, and the functions that make them of one another.
 
 A step is a function from opened inputs to data. The runner (:mod:`beirflow.run.rule_call`) opens and verifies its
-inputs, writes what it returns, and writes the record beside it::
+inputs, writes what it returns, and writes its record::
 
     @step(Statistics, stage="index", ancestors=(DOCUMENTS,))
     def sum_statistics(postings: Sequence[Postings], index: Index) -> Made: ...

@@ -26,7 +26,7 @@ GROUP = "beirflow.extensions"
 
 
 class Page(NamedTuple):
-    """A page that an extension writes, with a record of its files beside it."""
+    """A page that an extension writes, with a record of its files."""
 
     path: Pattern  # of the page below the results
     title: str = ""  # what it is, in words, for a crate; none describes it without
@@ -51,7 +51,7 @@ class Command(NamedTuple):
 
 
 class Inventory(NamedTuple):
-    """A file that names files of the results with their digests, and has copies beside it in a folder of their own."""
+    """A file that names files of the results with their digests, with copies in a folder next to it."""
 
     path: Pattern  # of the file below the results
     named: Callable[[Any], set[str]]  # from its JSON, the files that were there when it was written
@@ -90,7 +90,7 @@ class Maker(NamedTuple):
 
 
 class Form(NamedTuple):
-    """A form of dense systems: a setting beside ``base``, by which a model is made for each dataset.
+    """A form of dense systems: a setting in addition to ``base``, by which a model is made for each dataset.
 
     The records of the models have the seconds of that below the same key.
     """

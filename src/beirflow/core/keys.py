@@ -51,6 +51,7 @@ class Expected:
         from pydantic_core import PydanticCustomError, core_schema
 
         def checked(value: Any) -> Any:
+            """Return the value; PydanticCustomError if it fails the test."""
             if not self.test(value):
                 raise PydanticCustomError("expected", "expected", {"words": self.words, "choices": self.choices})
             return value

@@ -23,7 +23,7 @@ def parse_yaml(text: str) -> Any:
         if node is None:
             return None
         if (values := _count(node, {})) > MOST_VALUES:
-            raise TooLargeError(f"its aliases (*name) stand for {values:.3g} values, expected at most {MOST_VALUES:,}")
+            raise TooLargeError(f"its aliases (*name) expand to {values:.3g} values, expected at most {MOST_VALUES:,}")
         return parser.construct_document(node)
     except RecursionError:
         raise TooLargeError("its lists and mappings are nested too deeply") from None

@@ -34,7 +34,7 @@ FORMAT = 1
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
-ASSUMED = "assumed"  # key of ``made``: sentences on what decides over scores, is not in the files of a model, and was assumed
+ASSUMED = "assumed"  # key of ``made``: assumed properties that change scores and are not in the files of a model
 Digests = Mapping[str, str] | Mapping[Path, str] | Mapping[str | Path, str]  # sha256 by the path of the file
 
 
@@ -81,7 +81,7 @@ def write_record(
 
 def output_digest(record: Mapping[str, Any], path: str | Path) -> str:
     """Return the sha256 that a record states for a file in its folder; DataError if the record is not that of this file."""
-    # By its name beside the record's own path, since results may be moved as a whole.
+    # By its name next to the record, since results may be moved as a whole.
     digest = record["outputs"].get(str(PurePosixPath(record["path"]).with_name(Path(path).name)))
     if digest is None:
         raise damaged(path, f"its record is {record['path']}, which does not name it")

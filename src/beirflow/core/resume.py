@@ -25,7 +25,7 @@ class ResumeFile:
     """Records that a job appends as its work proceeds, for the next job of the same settings and inputs.
 
     Opening it drops the first record that does not match its digest and all that follow: damaged ones, and those of another job.
-    ``made_from`` is all that decides over the result of the job, for the ``json`` module. ``places`` are the bytes at which
+    ``made_from`` is all that determines the result of the job, for the ``json`` module. ``places`` are the bytes at which
     records begin.
     """
 

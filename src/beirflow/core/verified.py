@@ -28,6 +28,7 @@ def checked_while_read(digests: Mapping[str, str]) -> Iterator[None]:
     """
 
     def check() -> None:
+        """Raise DataError if a file changed."""
         for path, digest in digests.items():
             check_digest(path, digest, record_of(path))
 

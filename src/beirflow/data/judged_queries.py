@@ -6,10 +6,10 @@ from typing import Any
 import pyarrow as pa
 
 from beirflow.core.errors import DataError
+from beirflow.data.query_lists import texts_of
 from beirflow.data.sources.beir_files import Judgement, read_judgements, read_queries
 from beirflow.data.sources.forms import CANDIDATES, CHANGED, EXCLUDED, INSTRUCTION, NUGGETS, TOPIC
 from beirflow.data.sources.json_lines import short
-from beirflow.data.sources.query_lists import texts_of
 from beirflow.data.sources.source import QUERIES, DatasetSource, qrels_of
 
 HIGHEST_SCORE = 1000  # highest score of a judgement: 2 to the power of more is no number that NDCG_exp can divide by
@@ -141,6 +141,6 @@ def _texts(source: DatasetSource, judged: set[str]) -> tuple[dict[str, str], dic
         text = f"{text} {of_query[INSTRUCTION]}" if INSTRUCTION in of_query else text
         if not source.query_lists and len(texts_of(text)) > 1:
             problem = f"the text of query {query_id!r} has the character U+FDD1 between spaces"
-            raise DataError(f"{where}:{line}: {problem}, which stands between the texts of a query that is a list; remove it")
+            raise DataError(f"{where}:{line}: {problem}, which separates the texts of a query that is a list; remove it")
         texts[query_id], fields[query_id] = text, of_query
     return texts, fields

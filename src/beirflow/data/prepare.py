@@ -153,7 +153,7 @@ def _notes(source: DatasetSource, settings: Preparation) -> dict[str, Any]:
     return notes | ({RELEVANT_FROM: settings.relevant_from} if settings.relevant_from else {})
 
 
-def _check_topics(topics: set[str], qrels: pa.Table, measure: str) -> None:
+def _check_topics(topics: int, qrels: pa.Table, measure: str) -> None:
     """Refuse a sample without a whole topic if the main measure compares the queries of a topic."""
     if measure and topics and not whole_topics(qrels):
         problem = f"none of the {topics} topics is whole in this sample, so {measure}, the main measure, is not defined"

@@ -63,7 +63,7 @@ def check_self_matches(
             "under custom.datasets for a dataset with a name of its own, since these are not the data that the catalogue knows"
         )
     else:
-        with_path = "" if isinstance(source, HubSource) else f", beside 'path: {source.path}'"
+        with_path = "" if isinstance(source, HubSource) else f", next to 'path: {source.path}'"
         place = f"under custom.datasets.{policy.dataset}{with_path}"
     raise DataError(
         f"{where}: {problem}. By default, a document with the id of a query is taken for that query and dropped, so no system"

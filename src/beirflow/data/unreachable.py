@@ -82,6 +82,7 @@ def spelled_otherwise(doc_id: str, doc_ids: pa.Array) -> str:
     """
 
     def plain(text: str) -> str:
+        """Apply all changes of spelling to a text."""
         return reduce(lambda changed, change: change(changed), SPELLINGS.values(), text)
 
     wanted = plain(doc_id)

@@ -26,6 +26,7 @@ def read_extra(path: str, qrels: pa.Table) -> pa.Table:
     found = _of_pool(path) if path.endswith(".jsonl") else read_judgements(QrelsFile(path), "")
 
     def checked() -> Iterator[tuple[int, Judgement]]:
+        """Yield the judgements; DataError for one of an unknown query or grade."""
         for number, judgement in found:
             problem = ""
             if judgement.query_id not in queries:

@@ -196,6 +196,7 @@ class Asking:
 
         @cache
         def opened(name: str) -> Opened:
+            """Open a system by name."""
             answers = self._entries[name]["answers"]
             if answers is None:
                 raise NoAnswerError(f"{name} was made outside, so it cannot answer queries")

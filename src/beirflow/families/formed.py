@@ -1,6 +1,6 @@
 """The settings of dense systems with those of their forms, which extensions add; what jobs need of it.
 
-A system of a form names in ``base`` what its model begins as, and beside it the key of the form. The rule of the extension writes
+A system of a form names in ``base`` what its model begins as, and has the key of the form. The rule of the extension writes
 :data:`~beirflow.core.layout.MODEL_OF_DATASET` and its record; whatever uses a model then uses this one.
 """
 
@@ -30,5 +30,5 @@ def value_in(settings: Mapping[str, Any]) -> Any:
 def with_forms(settings: type[Settings]) -> type[Settings]:
     """Add to the settings of dense systems a field for each form, behind the others: None, or its settings."""
     added = [(key, Annotated[Any, HIDDEN], field(default=None)) for key in forms()]
-    names = {name: getattr(settings, name) for name in ("__module__", "__qualname__")}
+    names = {"__module__": settings.__module__, "__qualname__": settings.__qualname__}
     return make_dataclass(settings.__name__, added, bases=(settings,), namespace=names, frozen=True) if added else settings

@@ -57,6 +57,7 @@ def represented(
     name = computing.settings.name
 
     def parts() -> Iterator[Part]:
+        """Yield what the model computes, then the fields of the record."""
         with computing.gpu(saves_memory=f"lower token_budget or {saves_memory}"):
             start = time.perf_counter()
             model = load()

@@ -44,7 +44,7 @@ def read_card(folder: Path) -> Card:
     step = transformer_step(folder, "", KINDS[0])
     reason = f"the folder has no {MODULES}, so its files do not define its use"
     open_keys = ["similarity"] if step.settings["output"] == "vector" else ["pooling", "similarity"]
-    # Other files that sentence-transformers wrote, and that it reads beside that file only.
+    # Other files that sentence-transformers wrote, and that it reads only with that file.
     prompts, open_prompts = read_prompts(read_optional(folder / LIBRARY_CONFIG))
     open_keys += [f"{name}_prefix" for kind, (name, _) in ROLES.items() if prompts[kind] or f"{name}_prefix" in open_prompts]
     if step.settings["max_length"] is not None:

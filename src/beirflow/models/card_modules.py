@@ -37,7 +37,7 @@ REFUSED_TYPES = {
 }
 """Types of models whose vectors would not be right, and why."""
 
-OF_PAIRS = ("cross-encoder", "pooled-cross-encoder", "logit-score")  # kinds of rerankers, which stand for the name of a family
+OF_PAIRS = ("cross-encoder", "pooled-cross-encoder", "logit-score")  # kinds of rerankers, each of which implies the family
 
 TASKS = {"sparse": "fill-mask", "cross-encoder": "sequence-classification", "logit-score": "text-generation"}
 """Name in sentence-transformers of the task of a family's backbones; the others extract features."""

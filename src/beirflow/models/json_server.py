@@ -74,6 +74,7 @@ class JsonServer:
             key = with_variables(f"${{{key_variable}}}").strip()
 
             def authorize(request: requests.PreparedRequest) -> requests.PreparedRequest:
+                """Add the key to the request."""
                 request.headers["Authorization"] = f"Bearer {key}"
                 return request
 
@@ -112,6 +113,7 @@ class JsonServer:
         received: Future[tuple[requests.Response, bytes]] = Future()
 
         def receive() -> None:
+            """Receive the answer, or the exception in its place."""
             try:
                 received.set_result(self._receive(body, most_bytes))
             except BaseException as error:

@@ -77,9 +77,9 @@ def check_model(system: ModelSettings, record_path: str) -> None:
 def fetch_model(*, system: ModelSettings, configured: Sequence[str] | None, output_path: str, job: Job) -> None:
     """Fetch the models of a system where necessary, and record their digests and card.
 
-    The record does not say where the files are, so that it is the same wherever the model comes from. ``configured`` are the names
-    of the configured encoder settings; None for a family whose models have no card. Raises ModelError for a model that cannot be
-    fetched, is incomplete or not understood, leaves a setting open, or has other weights than the catalogue.
+    The record does not say where the files are, so it is the same wherever the model comes from. ``configured`` names the
+    encoder settings of the configuration; None for a family whose models have no card. Raises ModelError for a model that cannot
+    be fetched, is incomplete or not understood, leaves a setting open, or has other weights than the catalogue.
     """
     for tower in [] if system.encoder else towers(system):
         logger.info("%s: %s from %s", system.name, tower.model, model_folder(tower, download=True))

@@ -13,7 +13,7 @@ from beirflow.data.document_text import Kind
 
 MODULES = "modules.json"
 LIBRARY_CONFIG = "config_sentence_transformers.json"
-COLBERT = "artifact.metadata"  # JSON file that ColBERT writes beside its models
+COLBERT = "artifact.metadata"  # JSON file that ColBERT writes with its models
 
 ROUTER_CONFIGS = ("router_config.json", "config.json")
 """Files that describe a Router of sentence-transformers; the second one that of its earlier Asym."""

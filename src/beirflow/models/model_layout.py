@@ -28,7 +28,7 @@ PATTERNS = ("*.json", "*.jinja", COLBERT, "*.txt", "*.model", "*.codes", "*.bpe"
 
 LARGEST_DESCRIPTION = 1 << 30  # maximum size of any of them, in bytes
 
-PART = re.compile(r"[\w-][\w.-]*\.(safetensors|bin)")  # the name of a part of the weights: a file beside its index
+PART = re.compile(r"[\w-][\w.-]*\.(safetensors|bin)")  # the name of a part of the weights: a file in the folder of its index
 
 
 def module_folders(folder: Path) -> list[Path]:
@@ -63,7 +63,7 @@ def weight_files(folder: Path, weights: str) -> list[Path]:
         return []
     places = read_object(index).get("weight_map")
     names = set(places.values()) if isinstance(places, dict) else set()
-    # Parts beside the index only: anything else would not be among the hashed files.
+    # Parts in the folder of the index only: anything else would not be among the hashed files.
     if not names or not all(isinstance(name, str) and PART.fullmatch(name) for name in names):
         raise ModelError(f"{index} names weights outside its folder, or none at all; fetch or save the model again")
     return [folder / name for name in sorted(names)]

@@ -135,7 +135,7 @@ def hub_folder(system: ModelSettings, download: bool) -> Path:
             if patterns := [f"{name}/{pattern}" for name in names for pattern in weight_patterns(weights)]:
                 fetch(allow_patterns=patterns)
         missing = [path for path in module_weight_files(folder, system.weights, folder) if not path.is_file()]
-        if missing:  # beside an ONNX graph, which names them
+        if missing:  # of an ONNX graph, which names them
             fetch(allow_patterns=[path.relative_to(folder).as_posix() for path in missing])
     return folder
 

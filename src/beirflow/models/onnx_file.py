@@ -23,20 +23,20 @@ PRECISIONS = {
 """Precision of stored weights by ONNX's number of their type, the lowest first."""
 
 NOTABLE_SHARE = 0.01  # least share of a type among all numbers of a graph: fewer are constants, and no weights
-BESIDE = re.compile(r"[\w-][\w.-]*")  # the name of a file beside the graph
+FILE_NAME = re.compile(r"[\w-][\w.-]*")  # the name of a file in the folder of the graph
 
 
 class OnnxFile(NamedTuple):
     """Facts of an ONNX file about its weights."""
 
     precision: str  # ``float32``, or the lowest type that weights are stored in
-    elsewhere: tuple[str, ...]  # names of the files beside it that hold weights
+    elsewhere: tuple[str, ...]  # names of the other files that hold weights
 
 
 def read_onnx(path: Path) -> OnnxFile:
     """Read precision and place of the weights of an ONNX file.
 
-    Raises ModelError for any other file, for weights elsewhere than beside it, and where the package onnx is not installed.
+    Raises ModelError for any other file, for weights outside its folder, and where the package onnx is not installed.
     """
     status = path.stat()
     return _read(path, status.st_size, status.st_mtime_ns)
@@ -52,7 +52,7 @@ def _read(path: Path, size: int, changed: int) -> OnnxFile:
         names |= places
     if not numbers:
         raise ModelError(f"{path} holds no weights, so it is not an ONNX file of a model; fetch or export the model again")
-    if strange := sorted(name for name in names if not BESIDE.fullmatch(name)):
+    if strange := sorted(name for name in names if not FILE_NAME.fullmatch(name)):
         raise ModelError(f"{path} names weights outside its folder: {', '.join(strange)}; export the model again")
     notable = NOTABLE_SHARE * numbers.total()
     lowest = next((name for kind, name in PRECISIONS.items() if numbers[kind] > notable), "float32")
@@ -68,6 +68,7 @@ def _tensors_of(path: Path) -> list[tuple[int, int, set[str]]]:
         raise ModelError(f"{path} is read by onnx, which is not installed here ({error}); install it with: {todo}") from error
 
     def tensors(message: Any) -> Iterator[Any]:
+        """Yield the tensors of a message and of its parts."""
         if isinstance(message, onnx.TensorProto):
             yield message
             return

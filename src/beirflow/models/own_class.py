@@ -113,7 +113,7 @@ def _module_file(module: str) -> Path:
         places = spec.submodule_search_locations if spec else None
         spec = PathFinder.find_spec(".".join(parts[: i + 1]), list(places or []))
     if spec is None or not str(spec.origin).endswith(".py"):
-        todo = "put it beside the configuration file or the Snakefile, install it, or name its folder in PYTHONPATH"
+        todo = "put it next to the configuration file or the Snakefile, install it, or name its folder in PYTHONPATH"
         searched = " and ".join(class_folders())
         raise ModelError(f"there is no module {module} with a source file on Python's path, nor in {searched}; {todo}")
     return Path(str(spec.origin)).resolve()

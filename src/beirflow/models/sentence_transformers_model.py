@@ -35,7 +35,7 @@ TOLERANCE = 1e-3  # largest change of a vector, over its length, by another text
 class SentenceTransformersModel:
     """Encode with sentence-transformers, in float32, the model in the absolute path of a folder in its layout.
 
-    Before each call, its shortest text is encoded alone and beside the longest one; before the first call, both are encoded again
+    Before each call, its shortest text is encoded alone and with the longest one; before the first call, both are encoded again
     with the model loaded a second time. If a vector changes, the model is refused. A prefix of None is the prompt that the folder
     names; the device ``auto`` is the GPU of the job if there is one. Raises ModelError if the library is not installed, or the
     folder is refused.

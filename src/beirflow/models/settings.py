@@ -37,6 +37,10 @@ class ModelSettings:
     arguments: Mapping[str, Any] | None = field(default=None, hash=False)
     """Arguments of the class, by name. They are recorded; for a password or a key write ${NAME}, an environment variable."""
 
+    def explicit(self, *keys: str) -> dict[str, Any]:
+        """Return those of some settings that are not None, by name, in the order of the arguments."""
+        return {key: value for key in keys if (value := vars(self)[key]) is not None}
+
     @property
     def source(self) -> str:
         """The model or the class, for messages."""

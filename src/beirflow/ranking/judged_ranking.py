@@ -52,7 +52,7 @@ class Ranking:
 
     @cached_property
     def is_relevant(self) -> np.ndarray:
-        """Whether the document at a rank is relevant, bool of shape (q, n)."""
+        """Relevance of the document at each rank, bool of shape (q, n)."""
         return self.grades >= self.relevant_from
 
     def hits(self, k: int) -> np.ndarray:
@@ -65,6 +65,7 @@ def once(compute: Callable[[Ranking], T]) -> Callable[[Ranking], T]:
 
     @wraps(compute)
     def shared(ranking: Ranking) -> T:
+        """Return the value of the ranking, computed at the first call."""
         if compute not in ranking.shared:
             ranking.shared[compute] = compute(ranking)
         found: T = ranking.shared[compute]

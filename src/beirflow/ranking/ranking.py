@@ -106,6 +106,7 @@ def rank_hits(
     """
 
     def id_order(rows: np.ndarray, ties: Ties = "descending") -> np.ndarray:
+        """Return the places of rows in the order of their ids."""
         # Only of tied documents: sorting millions of ids is slow.
         return byte_order(doc_ids.take(pa.array(rows)), ties)
 

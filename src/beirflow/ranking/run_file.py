@@ -40,7 +40,7 @@ class NewRun:
     system: str
     dataset: str  # name of the corpus
     top_k: int  # documents to keep for each query
-    run_settings: Mapping[str, Any]  # those that decide over it
+    run_settings: Mapping[str, Any]  # those that determine it
 
     @property
     def fields(self) -> dict[str, Any]:

@@ -29,7 +29,7 @@ JSON = re.compile(rb'\s*\{\s*["}]')
 LARGEST = float(np.finfo(np.float32).max)
 
 OF_MTEB = "mteb_model_meta"
-"""Key of MTEB's predictions beside their subsets; these have splits, and each split a run."""
+"""Key of MTEB's predictions next to their subsets; these have splits, and each split a run."""
 
 Columns: TypeAlias = tuple[Sequence[Any], Sequence[Any], Sequence[Any]]
 """Queries, documents and values of a run or judgements, unchecked."""
@@ -289,7 +289,7 @@ def _predictions(path: Path, content: bytes) -> Mapping[Any, Any]:
 
 
 def _without_repetition(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object; DataError for a key that stands in it twice, of which Python's parser would drop the first."""
+    """Return a JSON object; DataError for a duplicate key, of which Python's parser would drop the first."""
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
         twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)

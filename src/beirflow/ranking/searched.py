@@ -140,6 +140,7 @@ def _first_of_each(query: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.n
     """Return different pairs of a query and a row, ascending."""
 
     def ascend() -> np.ndarray:
+        """Test whether each pair follows the one before it."""
         return (query[1:] > query[:-1]) | ((query[1:] == query[:-1]) & (row[1:] > row[:-1]))
 
     if not ascend().all():  # those of one part do

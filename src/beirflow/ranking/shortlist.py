@@ -84,6 +84,7 @@ def merge_sorted(lists: Sequence[Hits], cut: Cut, queries: int, threads: Threads
     best: dict[int, Hits] = {}
 
     def merge(some: slice) -> None:
+        """Merge the lists of some queries."""
         parts = []
         for query, row, score in lists:
             here = slice(*np.searchsorted(query, [some.start, some.stop]))

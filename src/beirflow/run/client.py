@@ -98,6 +98,7 @@ def pass_signals_on(process: int) -> None:
     """Have the process of the job get the signals of this one. Its number is not another's until the worker loses this client."""
 
     def pass_on(number: int, _: object) -> None:
+        """Send a signal to the worker's process."""
         os.kill(process, number)
 
     for number in STOPS:

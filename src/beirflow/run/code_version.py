@@ -34,7 +34,7 @@ PATHS_OF_EXTENSION = re.compile(r"(?:extensions\.\w+|beirflow_\w+)\.layout")
 IMPORT = re.compile(rb"^[ \t]*((?:from|import) beirflow[^(\n]*(?:\([^)]*\))?)", re.MULTILINE)
 """An import statement of the package, on lines of its own and without a backslash."""
 
-LOADS_FOLDER = b"from pkgutil import iter_modules"  # line of a module that imports all modules beside it
+LOADS_FOLDER = b"from pkgutil import iter_modules"  # line of a module that imports all modules of its folder
 
 STRING = b"|".join(
     rb"r?%b{3}(?:[^%b\\]+|\\.|%b(?!%b{2}))*%b{3}|%b(?:[^%b\\\n]+|\\.)*%b".replace(b"%b", quote) for quote in (b'"', b"'")

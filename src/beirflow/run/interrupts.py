@@ -43,6 +43,7 @@ def repeat_swallowed_interrupts() -> None:
     others = sys.unraisablehook
 
     def repeat(unraisable: "sys.UnraisableHookArgs") -> None:
+        """Raise an interrupt again that Python would ignore."""
         if not issubclass(unraisable.exc_type, KeyboardInterrupt):
             others(unraisable)
             return
@@ -68,6 +69,7 @@ def on_signal(number: int, call: Callable[[], None]) -> None:
     signal.set_wakeup_fd(sent, warn_on_full_buffer=False)
 
     def wait() -> None:
+        """Start the listeners of each signal that arrives."""
         while signals := os.read(received, 100):
             for each, listener in LISTENERS:
                 if each in signals:
@@ -94,6 +96,7 @@ def interrupt_once() -> None:
     """Let only the first SIGINT interrupt the main thread: a further one would interrupt the orderly end of this process."""
 
     def interrupt(*_: object) -> None:
+        """Raise KeyboardInterrupt, once."""
         signal.signal(signal.SIGINT, lambda *_: None)
         raise KeyboardInterrupt
 
@@ -110,6 +113,7 @@ def signals_stop_once() -> Iterator[None]:
     stopped = -math.inf
 
     def stop(*_: Any) -> None:
+        """Raise KeyboardInterrupt, at most once in ``ONCE_SECONDS``."""
         nonlocal stopped
         if time.monotonic() - stopped >= ONCE_SECONDS:
             stopped = time.monotonic()

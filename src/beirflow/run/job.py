@@ -174,6 +174,7 @@ class _Formatter(logging.Formatter):
     """Lines of a log, with tracebacks, without any secret, also of libraries."""
 
     def format(self, record: logging.LogRecord) -> str:
+        """Format a record without secrets."""
         return without_secrets(super().format(record))
 
 

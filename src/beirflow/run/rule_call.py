@@ -6,7 +6,7 @@ own package, ``beirflow_<name>``. The arguments are:
 - for a parameter that takes an :class:`~beirflow.core.artifact.Artifact`, or a sequence of them: the inputs of its name, opened;
 - ``<name>_path`` and ``<name>_folder``: the input or output of that name; None, where the parameter allows it, for an empty list;
 - ``<name>_paths``: the list of inputs of that name or its plural, else of outputs;
-- ``output_path``: the first output, with its record beside it;
+- ``output_path``: the first output, next to its record;
 - ``folder``: the folder of the first output, the results for a rule without outputs; ``results``: the folder of all results;
 - ``job``, ``threads``, ``config``, and the keys of the configuration in :data:`EXECUTION`;
 - any other name: the value in ``params`` or the wildcard of that name, or the key of that name in a mapping in ``params`` that no
@@ -50,7 +50,7 @@ with suppress(ImportError):  # not in the environment of every rule
     import pandas  # noqa: F401
 
 EXECUTION = ("device", "token_budget", "jobs_per_gpu")
-"""Keys of the configuration that any of these functions may take: how a job computes. ``params`` decide over its results."""
+"""Keys of the configuration that any of these functions may take: how a job computes. ``params`` determine its results."""
 
 MAKER = re.compile(rf"({FUNCTION})\(\)")  # a function of the package that makes an argument, by its module and its name
 
@@ -171,7 +171,7 @@ class Parameter(NamedTuple):
 
     name: str  # its name
     kind: Any  # its type without None; the class itself of a generic one
-    types: Mapping[Any, Any]  # by type variable of that class, the type that stands for it
+    types: Mapping[Any, Any]  # by type variable of that class, its type
     artifact: type[Artifact] | None  # kind of file that it takes, or a sequence of them
     default: Any  # what it is without a source; ``inspect.Parameter.empty`` if it needs one
 
@@ -189,7 +189,7 @@ class Parameter(NamedTuple):
 
 
 def parameters_of(function: Callable[..., Any], types: Mapping[Any, Any] | None = None) -> Iterator[Parameter]:
-    """Yield the parameters of a function or class; ``types`` are the types that stand for type variables."""
+    """Yield the parameters of a function or class; ``types`` has the types of type variables."""
     for name, parameter in inspect.signature(function).parameters.items():
         kind = (types or {}).get(parameter.annotation, parameter.annotation)
         if get_origin(kind) in (Union, UnionType):

@@ -83,6 +83,7 @@ class Commands:
         """Return the function in params that gives the commands of a rule's jobs; due to ``input``, they are not compared."""
 
         def command(wildcards: Any, input: Any, output: Any) -> Command:  # noqa: A002 (Snakemake's name)
+            """Return the command of a job."""
             return Command(partial(self._text, rule, wildcards, input, output))
 
         return command

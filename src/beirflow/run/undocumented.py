@@ -40,8 +40,11 @@ def otherwise(value: Callable[[], Any], without: str) -> Callable[[Callable[...,
     """Return a substitute, with a warning, where Snakemake lacks what the function needs."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap a function."""
+
         @functools.wraps(function)
         def tried(*arguments: Any) -> Any:
+            """Call the function; return the substitute if Snakemake lacks something."""
             try:
                 return function(*arguments)
             except (AttributeError, ImportError, KeyError, TypeError) as error:
@@ -301,6 +304,7 @@ def rerun_failed_jobs() -> None:
         raise TypeError("Job.postprocess has no argument error")
 
     async def postprocess_and_mark(job: Any, *arguments: Any, error: bool = False, **options: Any) -> None:
+        """Mark the outputs of a failed job as unfinished again."""
         await postprocess(job, *arguments, error=error, **options)  # removes the marks of every job that has ended
         if error:
             job.dag.workflow.persistence.started(job)

@@ -1,6 +1,6 @@
 """Warm worker: a process that has imported what jobs import and forks each job, since imports take longer than a short job.
 
-It runs beside Snakemake, on the same machine, on Linux. The client in the command of a rule connects to it, hands over its
+It runs on the machine of Snakemake, on Linux. The client in the command of a rule connects to it, hands over its
 streams, folder, environment and arguments, and ends as the job ends. A job that is forked has the environment, folder, threads,
 signals and search path of a process of its own, so that nothing depends on how it was started. It ends with its client, with this
 process, and so with its Snakemake.

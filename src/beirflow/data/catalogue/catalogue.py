@@ -108,7 +108,7 @@ class Catalogue:
             barred = source.get("not_comparable", {}).get(dataset, {}).get("measures", ())
             scores = dict(zip(("NDCG@10", "Recall@100"), source["scores"].get(dataset, ()), strict=False))
             value = scores.get(measure)
-            # Sources stand in the order of their precision.
+            # Sources are in the order of their precision.
             if value is not None and measure not in barred:
                 return Reference(value, source["source"], source["decimals"])
         return None

@@ -39,7 +39,7 @@ class Problems:
         origin = next((each for each in self.entries if key.startswith(f"{each}.")), "")
         key = self.entries.get(origin, "") + key.removeprefix(origin)
         start = "missing; " if found is MISSING else f"found {'nothing' if found is None else repr(shown(found))}; "
-        # Of an entry of a list, without its number: a single value may stand for a list of one.
+        # Of an entry of a list, without its number: a single value is a list of one.
         start = f"{LAST_NUMBER.sub('', key)}: {start}"
         line = start + without_credentials(allowed)
         # Of a dataset, and again of each of its forums; or of each system of an entry, whose names the lines may have.

@@ -158,7 +158,7 @@ def read_judgements(source: DatasetSource, split: str) -> Iterator[tuple[int, Ju
     """Yield line number and judgement of each line of ``qrels/<split>.tsv``, which may have a header line.
 
     A line that begins with ``#`` and does not have three columns is a comment, as for trec_eval 10.
-    Quotation marks around a column are none of its own, and doubled ones inside stand for one, as the beir package reads them.
+    Quotation marks around a column are removed, and doubled ones inside become one, as in the beir package.
     A score may be written as 2 or 2.0. Raises DataError if a line does not have the three columns in UTF-8, or if its score is no
     whole number.
     """

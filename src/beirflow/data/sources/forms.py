@@ -41,7 +41,7 @@ class LabelledForm:
     """Of a document, its text."""
     label: Text = "answer"
     """Of a document, how relevant it is; one that has none is in the corpus, but not judged."""
-    # labels with the score that each stands for; without any, labels are the scores, as integers
+    # labels with their scores; without any, labels are the scores, as integers
     labels: Annotated[tuple[tuple[str, int], ...], HIDDEN] = ()
     kind: Annotated[Literal["labelled"], HIDDEN] = "labelled"  # what tells this form from others
 
@@ -98,7 +98,7 @@ class HubForm:
         return TOP_RANKED in self.roles
 
     def place(self, role: str) -> tuple[str, str]:
-        """Return id and revision of the dataset that has one of its parts; FreshStack has queries beside the judgements."""
+        """Return id and revision of the dataset that has one of its parts; FreshStack has queries next to the judgements."""
         judged = (QRELS, QUERIES) if self.layout == "freshstack" else (QRELS,)
         if role in judged and self.qrels_hub and self.qrels_revision:
             return self.qrels_hub, self.qrels_revision

@@ -8,7 +8,6 @@ their names do.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import count, islice
 from typing import Any
@@ -17,6 +16,7 @@ import yaml
 
 from beirflow.core.errors import DataError
 from beirflow.data.sources.forms import CORPUS, FURTHER, INSTRUCTION, QREL_DIFF, QRELS, QUERIES, ROLES, TOP_RANKED
+from beirflow.data.sources.hub_patterns import has_wildcards, matching
 
 OTHER_TASKS = {
     TOP_RANKED: "each query has candidates of its own, which are to be reranked",
@@ -46,7 +46,7 @@ class Layout:
     configs: Mapping[str, str] = field(
         default_factory=dict
     )  # by role, the name of the config, if not MTEB's; ``{subset}`` is filled in
-    # by role, the name of the split; ``{subset}`` and ``{split}`` stand for those of the dataset
+    # by role, the name of the split; ``{subset}`` and ``{split}`` are replaced by those of the dataset
     splits: Mapping[str, str] = field(default_factory=dict)
     # by role, their name of each column by ours; two names of texts are joined with a space
     columns: Mapping[str, Mapping[str, str | tuple[str, str]]] = field(default_factory=dict)
@@ -114,7 +114,6 @@ EXTENSIONS = re.compile(r"(\.[a-z]\w*)+", re.IGNORECASE | re.ASCII)
 
 DATA_FILE = re.compile(r"(?:(?P<folder>[^/]+)/)?(?P<split>[^/]+?)(?:-\d{1,9}-of-\d{1,9})?\.(?:jsonl|jsonl\.gz|parquet|tsv)")
 
-ANY_FOLDERS = "**"  # component of a pattern that stands for any number of folders
 Splits = dict[str, list[str]]  # files by split
 
 
@@ -326,34 +325,3 @@ def _patterns_of(config: Mapping[str, Any], where: str) -> Iterator[tuple[str, s
             if not isinstance(path, str) or not isinstance(split, str):
                 raise DataError(f"{where}: data_files of {CARD} must hold texts, or lists of texts; see its configs")
             yield split, f"{folder}/{path}" if isinstance(folder, str) else path
-
-
-def has_wildcards(pattern: str) -> bool:
-    """Test whether a pattern can match another path than itself."""
-    return any(sign in pattern for sign in "*?[")
-
-
-def matching(pattern: str, paths: Sequence[str]) -> list[str]:
-    """Return the paths that a pattern matches, with the meaning of fsspec, which hubs use; no pattern takes long to compare.
-
-    Only ``**`` reaches over several folders; ValueError if a component has ``**`` and something else.
-    """
-    if not has_wildcards(pattern):
-        return [pattern] if pattern in paths else []
-    components = pattern.split("/")
-    if wrong := next((each for each in components if ANY_FOLDERS in each and each != ANY_FOLDERS), None):
-        raise ValueError(f"in {wrong!r}, ** is not a whole component of the path")
-    # At the end, it stands for files.
-    components += ["*"] if components[-1] == ANY_FOLDERS else []
-    return [path for path in paths if _matches(components, path.split("/"))]
-
-
-def _matches(components: Sequence[str], parts: Sequence[str]) -> bool:
-    """Compare component by component, with all numbers of parts that those before can match at a time."""
-    ends = {0}
-    for component in components:
-        if component == ANY_FOLDERS:
-            ends = {*range(min(ends, default=len(parts) + 1), len(parts) + 1)}
-        else:
-            ends = {end + 1 for end in ends if end < len(parts) and fnmatchcase(parts[end], component)}
-    return len(parts) in ends

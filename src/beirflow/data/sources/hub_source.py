@@ -41,7 +41,7 @@ COLUMNS = {
 
 SUPPORTS, SUPPORTS_NOT = "relevant_corpus_ids", "non_relevant_corpus_ids"  # documents of a nugget of FreshStack
 ORIGINAL, ALTERED = "-og", "-changed"  # ends of the ids of the two queries of a topic, in FollowIR
-NOTHING = ["N/A"]  # list of ids that stands for an empty one, in BRIGHT
+NOTHING = ["N/A"]  # list of ids that means an empty one, in BRIGHT
 
 Row = dict[str, Any]
 
@@ -275,6 +275,7 @@ def rows_of_parquet(path: Path, where: str, columns: Sequence[str]) -> Iterator[
     import pyarrow.parquet as pq
 
     def usable(kind: Any) -> bool:
+        """Test whether values of an Arrow type can be read."""
         text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
         tests = (*text, pa.types.is_integer, pa.types.is_floating, pa.types.is_null)
         return any(test(getattr(kind, "value_type", kind)) for test in tests)  # of lists and dictionaries, their values

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from beirflow.core.errors import DataError
+from beirflow.data.query_lists import as_query
 from beirflow.data.sources.beir_files import judgement_line
 from beirflow.data.sources.forms import LabelledForm, SamplesForm
 from beirflow.data.sources.json_lines import (
@@ -29,7 +30,6 @@ from beirflow.data.sources.json_lines import (
     short,
     value_of,
 )
-from beirflow.data.sources.query_lists import as_query
 from beirflow.data.sources.source import CORPUS, QUERIES, Block, DatasetSource, blocks_of, read_blocks
 
 FIELDS = "; fields are named in 'fields'"  # the end of messages about these
@@ -114,7 +114,7 @@ class LabelledSource(_QuerySource):
                 # A document may be repeated, also in other lines of the query, with one score.
                 line, before = judgements.setdefault(doc_id, (number, score))
                 if before != score:
-                    both = f"the document {doc_id!r} stands for {score} here and for {before} in line {line}, for one query"
+                    both = f"the document {doc_id!r} has the score {score} here and {before} in line {line}, for one query"
                     raise DataError(f"{self.path}:{number}: {both}; keep one of the two labels")
         judged = {
             query: (line, judgements)
@@ -122,7 +122,7 @@ class LabelledSource(_QuerySource):
             if any(score > 0 for _, score in judgements.values())
         }
         if not judged:
-            raise DataError(f"{self.path}: no query has a relevant document, that is a label that stands for more than 0")
+            raise DataError(f"{self.path}: no query has a relevant document, that is a label with a score above 0")
         self.assumed["queries_without_relevant_documents"] = len(judged_by_query) - len(judged)
         return judged
 
@@ -164,7 +164,7 @@ class LabelledSource(_QuerySource):
         if score is not None:
             return score
         known = ", ".join(map(repr, self._scores)) or "integers"
-        todo = "say in 'labels' which score it stands for, 0 for not relevant"
+        todo = "give its score in 'labels', 0 for not relevant"
         raise DataError(f"{where}: {self.form.label!r} of a document is {short(label)}, known are {known}; {todo}")
 
 
@@ -227,7 +227,7 @@ class SamplesSource(_QuerySource):
         texts = value if isinstance(value, list) else [value]
         query = as_query(texts)
         if query is None:
-            raise DataError(f"{where}: {name!r} has the character U+FDD1, which stands between the texts of a list; remove it")
+            raise DataError(f"{where}: {name!r} has the character U+FDD1, which separates the texts of a list; remove it")
         return query
 
 

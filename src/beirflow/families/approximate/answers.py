@@ -36,6 +36,7 @@ def open_answers(request: SearchRequest) -> Opened:
     encode = partial(encoded, encoder, kind="queries")
 
     def answer(queries: Sequence[str]) -> Hits:
+        """Search the index and rescore its candidates."""
         vectors = encode(queries)
         neighbours = find_neighbours(index, vectors, candidates, settings, cosine=cosine, threads=threads)
         excluded = nothing_excluded(queries)

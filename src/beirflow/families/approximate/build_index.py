@@ -51,6 +51,7 @@ def build_index(
     seconds = time.perf_counter() - start
 
     def tell(size: int) -> None:
+        """Record the size of the index."""
         made.fields |= {"sizes": {"index": size}, "counts": {"approximate_index_bytes": size}}
 
     made = Made(

@@ -39,11 +39,11 @@ class Searched:
 
 @dataclass(frozen=True)
 class MadeRun:
-    """What the record of the run says of it."""
+    """Fields of the record of the run."""
 
     system: str
     dataset: str  # name of the corpus
-    run_settings: Mapping[str, Any]  # those that decide over it
+    run_settings: Mapping[str, Any]  # those that determine it
 
 
 @step(Run, stage="search", ancestors=None)

@@ -15,7 +15,7 @@ from beirflow.core.layout import INDEX
 class Kind(NamedTuple):
     """The settings of a kind of index."""
 
-    built: Mapping[str, str]  # settings that decide over the index, by their short names in the name of the index
+    built: Mapping[str, str]  # settings that determine the index, by their short names in the name of the index
     searched: str | None = None  # setting of the search that trades time for quality; None where there is none
     short: str = ""  # its short name in the names of systems
 
@@ -33,7 +33,7 @@ DEFAULT_BITS = 8  # bits of a code of product quantisation, or of a quantised di
 
 
 OF_AN_INDEX = ("index", "m", "ef_construction", "nlist", "bits", "seed", "build_threads")
-"""Settings that decide over an index."""
+"""Settings that determine an index."""
 
 _OF_ALL = ("approximate", "index")
 _MAY = ("seed", "build_threads")
@@ -90,7 +90,7 @@ class ApproximateSettings:
 
     @property
     def built(self) -> dict[str, Any]:
-        """Settings that decide over the index."""
+        """Settings that determine the index."""
         return {key: getattr(self, key) for key in OF_AN_INDEX}
 
     @property
@@ -135,6 +135,7 @@ class IndexFile(Artifact):
         (index, tell), faiss, size = data, faiss_library(), 0
 
         def write(block: bytes) -> int:
+            """Write a block and count its bytes."""
             nonlocal size
             size += len(block)
             return stream.write(block)

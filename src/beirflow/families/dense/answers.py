@@ -38,6 +38,7 @@ def open_answers(request: SearchRequest) -> Opened:
     encode = partial(encoded, encoder, kind="queries")
 
     def answer(queries: Sequence[str]) -> Hits:
+        """Encode the queries and search exactly."""
         vectors, cut = encode(queries), Cut(request.top_k, order, nothing_excluded(queries))
         stored = compression.compressed(vectors) if compression else vectors
         return exact_top_k(stored, documents, cut, similarity=similarity, device=device)

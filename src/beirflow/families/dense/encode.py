@@ -62,6 +62,7 @@ def encode_chunk(
         reused.check_precision(encoding.precision)
 
     def load_alike() -> Encoder:
+        """Load the encoder; check that it has the precision of the reused vectors."""
         encoder = load()
         reused.check_precision(encoder.made()["precision"])
         return encoder
@@ -69,6 +70,7 @@ def encode_chunk(
     encoded = _encode(Texts.of("documents", table.filter(pa.array(reused.missing))), encoding, load_alike)
 
     def vectors() -> Iterator[np.ndarray]:
+        """Yield the vectors of all texts, reused and new."""
         start = time.perf_counter()
         gathered = reused.gather()
         seconds = time.perf_counter() - start
@@ -85,6 +87,7 @@ def _encode(texts: Texts, encoding: Encoding, load: Callable[[], Encoder]) -> Ma
     """Encode texts while their vectors are written."""
 
     def encode(encoder: Encoder) -> Generator[np.ndarray, None, dict[str, Any]]:
+        """Yield the vectors of the texts window by window; return fields of the record."""
         first, are_alike, windows = None, True, windows_of(encoder, texts.different, texts.kind)
         for vectors in in_rows(windows, texts.indices, count=len, one=lambda found, row: found[[row]], together=np.concatenate):
             first = vectors[0].copy() if first is None else first

@@ -88,7 +88,7 @@ class DenseFamily(Family):
         Stage(
             "find_ranges",
             "beirflow.families.dense.ranges:find_ranges",
-            "find the ranges of the vectors of {wildcards.dataset} with {wildcards.system}",
+            "compute the int8 quantization ranges of {wildcards.dataset} with {wildcards.system}",
             reads=DOCUMENTS | MODEL | {"chunk_vectors": layout.CHUNK_VECTORS},
             makes={"ranges": layout.RANGES},
             params={"similarity": similarity},

@@ -145,6 +145,7 @@ def _texts(given: Any, kind: Kind, encoder: Any) -> _Texts:
         raise DataError(f"{source}: the id {twice!r} comes twice; ids must be unique")
 
     def checked(start: int, stop: int) -> np.ndarray:
+        """Return some vectors; DataError if one is not finite."""
         found = vectors(start, stop)
         finite = np.isfinite(found).all(axis=1)
         if not finite.all():
@@ -164,6 +165,7 @@ def _given_vectors(source: str, ids: Any, vectors: Any) -> Callable[[int, int], 
         raise DataError(f"{source}: expected vectors of shape ({len(ids)}, dim), as many as ids; found {tuple(array.shape)}")
 
     def read(start: int, stop: int) -> np.ndarray:
+        """Return some vectors of the array."""
         try:
             return as_vectors(array[start:stop])
         except TypeError as error:
@@ -184,6 +186,7 @@ def _encoding(values: list[Any], kind: Kind, encoder: Any) -> Callable[[int, int
     own = OwnEncoder(EncoderSettings(name, encoder=name), kind, encoder)
 
     def encode(start: int, stop: int) -> np.ndarray:
+        """Encode some texts."""
         texts = [_as_text(value, kind) for value in values[start:stop]]
         try:
             return np.concatenate(list(own.windows(texts, kind)))

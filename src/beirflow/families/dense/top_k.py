@@ -73,6 +73,7 @@ def exact_top_k(
         whole = Chunk(prepare(queries, similarity, device), documents, excluded, similarity, threads)
 
         def search(halvings: int) -> Hits:
+            """Search all documents."""
             chunk = replace(whole, halvings=halvings)
             return search_with_guess(partial(_search, chunk), _guess(chunk, cut.k + excluded.shape[1]), cut, threads)
 
@@ -99,6 +100,7 @@ def exact_of_pairs(
         whole = Chunk(prepare(queries, similarity, device), documents, cut.excluded, similarity, threads)
 
         def search(halvings: int) -> Hits:
+            """Score the pairs block by block."""
             chunk, (query, row) = replace(whole, halvings=halvings), pairs
             of_block, hits = row // chunk.starts.step, [no_hits()]
             for number, block in enumerate(chunk.blocks()):
@@ -176,6 +178,7 @@ def _guess(chunk: Chunk, k: int) -> np.ndarray:
     bounds = _error_bounds(chunk, longest_norm(sample))
 
     def look(some: slice) -> None:
+        """Guess the k-th best score of some queries from the sample."""
         guess[some] = (kth_largest(chunk.queries[some] @ sample.T, rank) - bounds[some]).cpu().numpy()
 
     chunk.threads.share(look, len(guess), max(1, chunk.queries_at_once // 8))

@@ -38,7 +38,7 @@ def read_given(documents: Documents, given: Expansion, source_path: str, chunk: 
     missing = [row for row, line in enumerate(kept) if line is None]
     if missing:
         problem = f"{len(missing):,} of the {len(kept):,} documents of chunk {chunk} have no line, first"
-        todo = "an empty list or object stands for no expansion"
+        todo = "an empty list or object means no expansion"
         raise DataError(f"{source_path}: {problem} {own_ids[missing[0]].as_py()!r}; {todo}")
     return Made(
         (given.kind, _windows(given.kind, own_ids, kept)),

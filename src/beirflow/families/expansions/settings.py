@@ -91,7 +91,7 @@ class WrittenQueries(Expansion):
     """Queries written for a document; by default as many as in the paper of BEIR."""
     # or "inject": those of their tokens that the text lacks follow it, each once (uniCOIL)
     join: Annotated[str, As(Literal["append", "field"])] = "append"
-    """Way of adding the queries: appended to the text, or as a field of their own beside title and text together."""
+    """Way of adding the queries: appended to the text, or as a field of their own, with title and text as the other."""
     max_length: Tokens | None = 512
     """Tokens after which a document is cut."""
     top_k: MostProbable = 10

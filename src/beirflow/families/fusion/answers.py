@@ -17,6 +17,7 @@ def open_answers(request: SearchRequest) -> Opened:
     systems = {name: request.open(name) for name in settings.of}
 
     def answer(queries: Sequence[str]) -> Hits:
+        """Answer with every system and fuse their hits."""
         answers = {name: system.answer(queries) for name, system in systems.items()}
         runs = {name: as_run(hits, request.doc_ids) for name, hits in answers.items()}
         parts = list(fused(settings, [runs[name] for name in settings.of], request.top_k))

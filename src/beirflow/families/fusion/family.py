@@ -10,7 +10,6 @@ from beirflow.families.fusion.settings import STEP, FusionSettings
 from beirflow.families.stage import QUERIES, First, Question, Stage, Task, own, run_settings, top_k
 from beirflow.families.system import Setting
 
-ONLY_OF = {"k": "rrf", "normalize": "sum", "weights": "sum"}  # method that alone has each of these settings
 MOST_POINTS = 5000  # maximum number of points of a grid, each of which is ranked and measured
 
 
@@ -18,6 +17,7 @@ def tuning(pattern: Pattern) -> Question:
     """Ask for such files of the corpus that weights are tuned on; there are none if the weights are stated."""
 
     def files(task: Task) -> list[str]:
+        """Return the files of the tuning corpus."""
         on = task.experiment.tuned_on(*task.about)
         there = Task(task.experiment, {**task.wildcards, "dataset": on})
         return [] if on is None else there.files_of_first_stages(pattern) if isinstance(pattern, First) else there.files(pattern)
@@ -61,8 +61,8 @@ class FusionFamily(Family):
 
     def problem(self, settings: FusionSettings) -> Setting | None:
         """Return a setting that would be ignored, or weights of other systems."""
-        for key, method in ONLY_OF.items():
-            value = getattr(settings, key)
+        only_of = (("k", settings.k, "rrf"), ("normalize", settings.normalize, "sum"), ("weights", settings.weights, "sum"))
+        for key, value, method in only_of:
             if value is not None and settings.method != method:
                 return Setting(key, value, f"method {settings.method} has no {key}; remove it, or choose method: {method}")
         if settings.tune is not None:

@@ -44,6 +44,7 @@ def fuse_runs(
         seconds["tune"] = time.perf_counter() - start
 
     def rows() -> Iterator[Rows]:
+        """Yield fused rows, then record time and versions."""
         begin = time.perf_counter()
         yield from fused(settings, [each.read() for each in runs], run.top_k)
         seconds["fuse"] = time.perf_counter() - begin

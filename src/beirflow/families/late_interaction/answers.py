@@ -41,9 +41,11 @@ def open_answers(request: SearchRequest) -> Opened:
     order = byte_order(request.doc_ids)
 
     def encode(queries: Sequence[str]) -> TokenVectors:
+        """Encode the queries."""
         return TokenVectors.together(list(encoder.windows(queries)))
 
     def answer(queries: Sequence[str]) -> Hits:
+        """Encode the queries and search exactly."""
         cut = Cut(request.top_k, order, nothing_excluded(queries))
         return exact_top_k(encode(queries), lambda: parts, cut, device=device)
 

@@ -1,7 +1,7 @@
 """The settings in a late-interaction model's files: from a text to the vectors of its tokens; others are refused by name.
 
-Three layouts are supported: ColBERT's own, whose checkpoint has ``linear.weight`` beside a BERT and ``artifact.metadata``
-beside both; PyLate's, whose ``config_sentence_transformers.json`` has markers and lengths; and the MultiVectorEncoder's of
+Three layouts are supported: ColBERT's own, whose checkpoint has ``linear.weight`` in addition to a BERT and ``artifact.metadata``
+next to both; PyLate's, whose ``config_sentence_transformers.json`` has markers and lengths; and the MultiVectorEncoder's of
 sentence-transformers.
 """
 
@@ -117,12 +117,12 @@ class TokenCard:
 
 def with_lengths(card: TokenCard, settings: LateSettings) -> TokenCard:
     """Override the lengths of the model's files by those of the configuration that are not None."""
-    said = tuple(key for key in ("document_length", "query_length", "pool_factor") if getattr(settings, key) is not None)
+    configured = settings.explicit("document_length", "query_length", "pool_factor")
     return replace(
         card,
-        readings={kind: reading.cut_at(getattr(settings, LENGTHS[kind])) for kind, reading in card.readings.items()},
-        open={key: why for key, why in card.open.items() if key not in said},
-        overridden=said,
+        readings={kind: reading.cut_at(configured.get(LENGTHS[kind])) for kind, reading in card.readings.items()},
+        open={key: why for key, why in card.open.items() if key not in configured},
+        overridden=tuple(configured),
     )
 
 

@@ -38,6 +38,7 @@ def encode_tokens(documents: Documents, model: ModelRecord, chunk: int, encoding
 
 def _encode(texts: Texts, encoding: TokenEncoding) -> Made:
     def encode(encoder: TokenEncoder) -> Generator[Segment, None, dict[str, Any]]:
+        """Yield segments of token vectors; return fields of the record."""
         tokens = dim = 0
         for segment in in_segments(encoder.windows(texts.different), texts.indices):
             count, dim = segment.texts.vectors.shape

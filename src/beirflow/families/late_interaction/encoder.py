@@ -65,8 +65,8 @@ class TokenEncoder(TextModel):
         first, *others = reading.steps
         inserted = 1 if reading.marker else 0  # texts are cut earlier, so that the marker has room
         of_colbert = any(step.kind == "dense" and not step.folder for step in others)
-        beside = (PROJECTION,) if of_colbert else ()
-        self.backbone = Backbone(folder / first.folder, first, weights, (), self.dtype, inserted=inserted, beside=beside)
+        head = (PROJECTION,) if of_colbert else ()
+        self.backbone = Backbone(folder / first.folder, first, weights, (), self.dtype, inserted=inserted, loaded_elsewhere=head)
         self.assumed = self.backbone.assumptions(self.name)
         self._head = load_head(folder, others, weights).to(self.device)
         self.backbone.model.to(self.device).eval()
@@ -92,7 +92,7 @@ class TokenEncoder(TextModel):
             raise ModelError(f"the tokenizer does not know the marker {marker!r}, which the model was trained with")
         if tokenizer.truncation_side != "right":
             problem = "the tokenizer cuts texts at their beginning"
-            raise ModelError(f"{problem}, where the marker {marker!r} stands, with which the model was trained")
+            raise ModelError(f"{problem}, the marker {marker!r}, with which the model was trained")
         nothing = next(self.backbone.token_ids([""]))
         if not nothing or nothing[0] not in tokenizer.all_special_ids:
             problem = "the tokenizer begins no text with a special token"

@@ -66,6 +66,7 @@ class LateFamily(Family):
         """Return why the model of a system cannot be used."""
 
         def read() -> None:
+            """Read the card; ModelError if it leaves a setting open."""
             check_open(with_lengths(read_token_card(model_folder(settings)), settings).open)
 
         problem = problem_with(settings, read)

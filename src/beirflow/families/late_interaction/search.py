@@ -154,6 +154,7 @@ def exact_top_k(
         )
 
         def search(halvings: int) -> Hits:
+            """Search all documents."""
             chunk = replace(whole, halvings=halvings, kept=[])
             near, hits = _fast_pass(chunk, cut.k), Shortlist(np.full(len(order), -np.inf, np.float32), cut, threads)
             for exact in _score_pairs(chunk, near.query.cpu().numpy(), near.row.cpu().numpy()):
@@ -198,6 +199,7 @@ def _fast_pass(chunk: Chunk, k: int) -> Candidates:
             here = send(part.rows, chunk.device)
 
             def offer(queries: slice, part: Part = part, here: torch.Tensor = here) -> None:
+                """Update the best fast scores of some queries with a part."""
                 for first in range(queries.start, queries.stop, chunk.queries_at_once):
                     some = slice(first, min(first + chunk.queries_at_once, queries.stop))
                     scores = torch.cat([best[some], chunk.scores(some, part)], dim=1)
@@ -248,6 +250,7 @@ def _score_exactly(chunk: Chunk, part: Part, query: torch.Tensor, document: torc
     scores = torch.empty(len(order), device=query.device)
 
     def score(blocks: slice) -> None:
+        """Score the pairs of some blocks exactly."""
         for number in range(blocks.start, blocks.stop):
             pairs = slice(ends[number], ends[number + 1])
             if pairs.start < pairs.stop:

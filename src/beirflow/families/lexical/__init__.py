@@ -81,7 +81,7 @@ class LexicalSettings:
 
     @property
     def bm25(self) -> Bm25:
-        """Fields that decide over a search."""
+        """Fields that determine a search."""
         return Bm25(self.index.name, self.k1, self.b, self.searched, self.analyzer, self.query_weights, self.ties)
 
     @property
@@ -120,7 +120,7 @@ class LexicalFamily(Family):
         Stage(
             "sum_statistics",
             "beirflow.families.lexical.statistics:sum_statistics",
-            "sum up the statistics of {wildcards.dataset} with {wildcards.analyzer}",
+            "aggregate the collection statistics of {wildcards.dataset} with {wildcards.analyzer}",
             reads={"postings": POSTINGS},
             makes={"statistics": STATISTICS},
             params={"index": _index},
@@ -156,8 +156,7 @@ class LexicalFamily(Family):
             if settings.expansion and settings.expansion.join == "field":
                 todo = "with a field of queries, title and text are one field; use [contents], or join: append"
                 return Setting("fields", list(settings.fields), todo)
-        for key in ("expansion", "weights"):
-            added = getattr(settings, key)
+        for key, added in (("expansion", settings.expansion), ("weights", settings.weights)):
             if added and (problem := model_problem(added)):
                 return Setting(f"{key}.model", added.model, problem)
         return None

@@ -31,10 +31,12 @@ def open_answers(request: SearchRequest) -> Opened:
     spans = [slice(first, first + size) for first, size in zip(request.firsts, request.sizes, strict=True)]
 
     def encode(queries: Sequence[str]) -> tuple[QueryTerms, list[WeightedField]]:
+        """Analyze and weigh the queries."""
         analyzed = analyze_queries(pa.array(queries, pa.string()), settings.analyzer)
         return analyzed, weigh(analyzed, settings.bm25, statistics.counts, frequencies.of(analyzed.distinct))
 
     def answer(queries: Sequence[str]) -> Hits:
+        """Search the postings chunk by chunk."""
         analyzed, fields = encode(queries)
         parts, excluded = [], nothing_excluded(queries)
         for span, postings in zip(spans, chunks, strict=True):

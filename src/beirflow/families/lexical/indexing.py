@@ -144,7 +144,7 @@ def _sort(position: np.ndarray, keys: list[np.ndarray], counts: list[np.ndarray]
     counts.clear()
     whole = position[whole >> _TERM_BITS] | whole & _FIELD_BITS
     free = np.uint64(64 - int(whole.max(initial=1)).bit_length())
-    if int(times.max(initial=0)) >> int(free):  # the counts of a very large chunk do not fit beside the keys
+    if int(times.max(initial=0)) >> int(free):  # the counts of a very large chunk do not fit into one number with the keys
         by_key = np.argsort(whole)
         return whole[by_key], times[by_key]
     # Sorting numbers is several times faster than sorting by them.

@@ -58,6 +58,7 @@ def _lists_of_terms(
     slices = [slice(begin, end) for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
 
     def take(column: np.ndarray) -> np.ndarray:
+        """Return the selected slices of a column."""
         return np.concatenate([column[each] for each in slices] or [column[:0]])
 
     rows, sizes = take(postings.rows), ends - begins

@@ -34,6 +34,7 @@ def open_answers(request: SearchRequest) -> Opened:
     texts = as_read(table, settings.separator)["text"].combine_chunks()
 
     def answer(queries: Sequence[str]) -> Hits:
+        """Rerank the hits of the first stage."""
         hits = first.answer(queries)
         run = as_run(hits, request.doc_ids)
         read = pc.less_equal(run["rank"], settings.depth)

@@ -37,7 +37,7 @@ Kind = Literal["cross-encoder", "pooled-cross-encoder", "logit-score", "monot5",
 
 CLASSIFIER, WRITER, LOGIT_SCORE = "ForSequenceClassification", "ForCausalLM", "LogitScore"
 
-TYPE = "CrossEncoder"  # the type of model that sentence-transformers writes beside rerankers
+TYPE = "CrossEncoder"  # the type of model that sentence-transformers writes for rerankers
 
 STATED: dict[str, Kind] = {"T5ForConditionalGeneration": "monot5", "Qwen3ForCausalLM": "qwen3-reranker"}
 """Language models, by class, whose kind the configuration must state: their files lack the question."""
@@ -63,7 +63,7 @@ RESERVED = {
 
 @dataclass(frozen=True)
 class Saved:
-    """How sentence-transformers reads pairs with the model in a folder."""
+    """Settings by which sentence-transformers reads pairs with the model in a folder."""
 
     max_length: int | None = None  # tokens after which a pair is cut; None for those of the tokenizer
     prompt: str = ""  # what comes before every query, or as the message of the system
@@ -157,7 +157,7 @@ def saved_modules(folder: Path) -> list[Module]:
     """
     own, *others = listed_modules(folder) or [Module("", "")]
     if own.place:
-        raise ModelError(f"{folder / MODULES} has the model in {own.place}, and not beside it, where rerankers are read")
+        raise ModelError(f"{folder / MODULES} has the model in {own.place}, and not next to it, where rerankers are read")
     return others
 
 

@@ -26,9 +26,11 @@ def open_answers(request: SearchRequest) -> Opened:
     order = byte_order(request.doc_ids, settings.ties)
 
     def encode(queries: Sequence[str]) -> Rows:
+        """Weigh the terms of the queries."""
         return Rows.together(list(weigher.windows(queries, "queries")))
 
     def answer(queries: Sequence[str]) -> Hits:
+        """Weigh the queries and search exactly."""
         weights = quantized(encode(queries), settings.quantize)
         hits, _ = search_segments(weights, segments, Cut(request.top_k, order, nothing_excluded(queries)), request.threads)
         return rank_hits([hits], request.doc_ids, request.top_k, settings.ties)[:3]

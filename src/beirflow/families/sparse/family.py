@@ -102,14 +102,12 @@ class SparseFamily(Family):
     def problem(self, settings: SparseSettings) -> Setting | None:
         """Return why the system cannot run: contradictory settings or a missing model; None if it can."""
         if settings.head == "unicoil":
-            for key in HEAD_SETTINGS:
-                if (value := getattr(settings, key)) is not None:
-                    return Setting(key, value, "uniCOIL gives each token one weight and ignores this; remove the key")
+            for key, value in settings.explicit(*HEAD_SETTINGS).items():
+                return Setting(key, value, "uniCOIL gives each token one weight and ignores this; remove the key")
         added = settings.expansion
         if added is None:
-            for key in USUAL_LENGTHS:
-                if (length := getattr(settings, key)) is not None:
-                    return Setting(key, length, "the documents have no expansion; remove the key, or name an expansion")
+            for key, length in settings.explicit(*USUAL_LENGTHS).items():
+                return Setting(key, length, "the documents have no expansion; remove the key, or name an expansion")
             return _problem_of_models(settings)
         if settings.head != "unicoil":
             todo = f"a model with head: {settings.head} adds terms itself; expected head: unicoil"
@@ -152,8 +150,9 @@ def _problem_of_models(settings: SparseSettings) -> Setting | None:
         todo = "the tokens of queries weigh 1, so no model reads them; remove the key"
         return Setting("query_model", settings.query_model, todo)
     if problem := problem_with(settings, lambda: read_parts(settings)):
-        key = "query_model" if model_problem(settings) and not model_problem(towers(settings)[0]) else "model"
-        return Setting(key, getattr(settings, key), problem.removeprefix(f"system {settings.name}: "))
+        of_queries = model_problem(settings) and not model_problem(towers(settings)[0])
+        key, value = ("query_model", settings.query_model) if of_queries else ("model", settings.model)
+        return Setting(key, value, problem.removeprefix(f"system {settings.name}: "))
     return None
 
 

@@ -226,7 +226,7 @@ def _load_table(part: Part, tokenizer: Any) -> torch.Tensor:
     if path.suffix == ".json":
         by_token, vocabulary = read_json_file(path), tokenizer.get_vocab()
         if unknown := [token for token in by_token if token not in vocabulary]:
-            raise ModelError(f"{path} has the token {unknown[0]!r}, which the tokenizer beside it does not know")
+            raise ModelError(f"{path} has the token {unknown[0]!r}, which its tokenizer does not know")
         table = torch.zeros(max(vocabulary.values()) + 1)
         table[[vocabulary[token] for token in by_token]] = torch.tensor([*by_token.values()])
     else:

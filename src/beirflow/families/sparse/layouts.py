@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from beirflow.core.errors import ModelError, model_errors_of
 from beirflow.data.document_text import Kind
-from beirflow.families.sparse.settings import USUAL_LENGTHS, SparseSettings
+from beirflow.families.sparse.settings import SparseSettings
 from beirflow.models.card import check_open
 from beirflow.models.card_files import read_prompts
 from beirflow.models.card_modules import (
@@ -79,7 +79,7 @@ def parts_of_sparse_encoder(settings: SparseSettings, folder: Path, weights: str
     if similarity not in (None, "dot", "dot_product"):
         raise ModelError(f"{folder / LIBRARY_CONFIG} compares texts by {similarity!r}; sparse systems have dot products")
     prompts, open_prompts = read_prompts(described)
-    check_open({key: why for key, why in open_prompts.items() if getattr(settings, key) is None})
+    check_open({key: why for key, why in open_prompts.items() if key not in settings.explicit(*open_prompts)})
     kinds: tuple[Kind, Kind] = ("documents", "queries")
     parts = (_of_modules(list(modules_of(folder, kind)), folder, weights, kind) for kind in kinds)
     most = read_number(folder / LIBRARY_CONFIG, described, "max_active_dims", "terms")
@@ -144,7 +144,7 @@ def read_parts(settings: SparseSettings) -> Parts:
         elif settings.queries == "tokens":
             kind = "counts" if settings.head == "sparta" else "tokens"
             queries = replace(documents, kind=kind, weights=(), most_terms=None, prefix=queries.prefix)
-    both = {key: value for key in HEAD_SETTINGS if (value := getattr(settings, key)) is not None}
+    both = settings.explicit(*HEAD_SETTINGS)
     lengths = settings.max_length, settings.query_max_length or settings.max_length
     prefixes = settings.document_prefix, settings.query_prefix
     documents, queries = (
@@ -156,8 +156,8 @@ def read_parts(settings: SparseSettings) -> Parts:
         )
         for part, length, prefix in zip((documents, queries), lengths, prefixes, strict=True)
     )
-    added = {key: getattr(settings, key) for key in USUAL_LENGTHS}
-    return Parts(replace(documents, **added), queries)
+    documents = replace(documents, text_length=settings.text_length, expansion_length=settings.expansion_length)
+    return Parts(documents, queries)
 
 
 def _parts(settings: SparseSettings, folder: Path, weights: str) -> Parts:

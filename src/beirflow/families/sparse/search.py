@@ -37,6 +37,7 @@ def search_segments(queries: Rows, segments: Iterable[Segment], cut: Cut, thread
     """
 
     def lists_of(segment: Segment) -> tuple[Lists, QueryLists]:
+        """Return the postings of a segment and their spans by query term."""
         begins, ends = (segment.starts[np.searchsorted(segment.terms, queries.terms, side)] for side in ("left", "right"))
         spans = np.stack([begins, ends], axis=1)  # empty for a term that the segment lacks
         weights = queries.weights.astype(np.float64)

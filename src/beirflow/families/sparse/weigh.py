@@ -62,6 +62,7 @@ def _weigh(texts: Texts, weighing: Weighing, joined: Mapping[str, str] | None = 
     quantize = weighing.settings.quantize
 
     def weigh(weigher: Weigher) -> Generator[Rows, None, dict[str, Any]]:
+        """Yield weights of terms; return fields of the record."""
         terms = 0
         windows = weigher.windows(texts.different, texts.kind, texts.added)
         for rows in in_rows(windows, texts.indices, count=lambda rows: len(rows.counts), one=Rows.one, together=Rows.together):

@@ -14,7 +14,7 @@ from beirflow.families.sparse.heads import CUDA_LOGITS, Loaded, keep_most, load_
 from beirflow.families.sparse.layouts import Part
 from beirflow.families.sparse.settings import USUAL_LENGTHS
 from beirflow.families.sparse.tokens import TextTokenizer, Weights, count_tokens
-from beirflow.models.computing.arrival import Arrival, NotFiniteError, beside, send
+from beirflow.models.computing.arrival import Arrival, NotFiniteError, on_own_stream, send
 from beirflow.models.computing.batching import Tokens, pad
 from beirflow.models.computing.folder_tokenizer import assumed_tokens
 from beirflow.models.computing.model_limits import UNLIMITED, check_length
@@ -48,6 +48,7 @@ class Weigher(TextModel):
                 ids, longest = self.tokenizer(PROBE_TEXT)["input_ids"], self.max_length
 
                 def weigh_all(texts: Tokens) -> torch.Tensor:
+                    """Return the weights of a batch."""
                     return self._compute(texts, np.arange(len(texts.lengths)))
 
                 check_padding(part.folder, weigh_all, ids, longest=longest, dtype=self.dtype)
@@ -119,6 +120,7 @@ class Weigher(TextModel):
         nothing = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
 
         def finish() -> Rows:
+            """Wait for the weights of the window."""
             if not (is_finite := arrival.wait()).all():
                 raise NotFiniteError(window.start + int(np.concatenate(texts)[np.argmin(is_finite)]))
             arrived = [part() for part in parts]
@@ -150,9 +152,10 @@ class Weigher(TextModel):
         """Reduce the weights of a batch to those above 0; return a function that waits for them."""
         if self.part.most_terms is not None:
             weights = keep_most(weights, self.part.most_terms)
-        surroundings = beside(weights)
+        surroundings = on_own_stream(weights)
 
         def collect() -> Weights:
+            """Return row, term and weight of each positive weight."""
             # The host waits for their number: on a GPU while the next window is computed, on a CPU while its cache holds them.
             with surroundings:
                 places = weights.nonzero(as_tuple=True)

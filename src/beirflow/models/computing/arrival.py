@@ -43,8 +43,8 @@ class Arrival:
         return self._tensor.cpu().numpy()
 
 
-def beside(tensor: torch.Tensor) -> AbstractContextManager[object]:
-    """Return the surroundings of work with a tensor which waits for what the device has to do by now, and for nothing later."""
+def on_own_stream(tensor: torch.Tensor) -> AbstractContextManager[object]:
+    """Return a context for work with a tensor that waits only for what the device has to do by now."""
     if not tensor.is_cuda:
         return nullcontext()
     stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]

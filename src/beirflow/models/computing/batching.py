@@ -25,6 +25,7 @@ class Tokens(NamedTuple):
         lengths = list[int]()
 
         def counted() -> Iterator[Sequence[int]]:
+            """Yield the tokens of each text and note their number."""
             for ids in texts:
                 lengths.append(len(ids))
                 yield ids

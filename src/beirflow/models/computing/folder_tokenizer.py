@@ -231,7 +231,7 @@ def _apply_conversion(own: Tokenizer, name: str, config: Mapping[str, Any], fold
         own.pre_tokenizer = pre_tokenizers.Metaspace("▁", scheme)
     if _probed(own) != before and not any((folder / each).is_file() for each in ("tokenizer.model", "spiece.model")):
         raise ModelError(
-            f"{folder / CONFIG} sets add_prefix_space and legacy otherwise than {TOKENIZER} beside it, and the sentencepiece"
+            f"{folder / CONFIG} sets add_prefix_space and legacy otherwise than {TOKENIZER} there, and the sentencepiece"
             f" model that transformers 4 would convert again is not there; remove add_prefix_space from {CONFIG}"
         )
 
@@ -311,7 +311,7 @@ class _Merges:
 
 
 def _without_limits(fast: Tokenizer) -> None:
-    """Remove padding and truncation that a tokenizer was saved with; whoever uses it sets its own."""
+    """Remove padding and truncation that a tokenizer was saved with; its users set their own."""
     fast.no_padding()
     fast.no_truncation()
 

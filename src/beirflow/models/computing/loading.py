@@ -48,6 +48,7 @@ def _make_masks_without_waiting() -> None:
     from transformers.masking_utils import eager_mask, sdpa_mask
 
     def make_mask(make: Any, *, attention_mask: torch.Tensor | None = None, **named: Any) -> torch.Tensor | None:
+        """Make a mask without waiting for the GPU."""
         if attention_mask is not None and attention_mask.is_cuda:
             named |= {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
         mask: torch.Tensor | None = make(attention_mask=attention_mask, **named)

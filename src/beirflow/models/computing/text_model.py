@@ -1,4 +1,4 @@
-"""What every model that reads texts does around its arithmetic: windows, batches, counts, and its part of the records."""
+"""The common part of all models that read texts: windows, batches, counts and fields of records."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -20,13 +20,13 @@ Result = TypeVar("Result")
 
 
 class Recorded(Protocol):
-    """What records say of a model."""
+    """Fields of records about a model."""
 
     def made(self) -> dict[str, Any]:
         """Return precision, device, versions and assumptions of the results."""
 
     def computation(self) -> dict[str, Any]:
-        """Return what decides over the last bits besides versions, such as batches; empty if unknown."""
+        """Return what changes the last bits besides versions, such as batches; empty if unknown."""
 
     def counts_of(self, kind: str) -> dict[str, int]:
         """Return the tokens read so far, and the texts of a kind that were probably cut; empty if unknown."""
@@ -84,6 +84,7 @@ class TextModel(Recorded):
         progress.advance(len(window.lengths) - len(readable))
 
         def forward(rows: np.ndarray) -> torch.Tensor:
+            """Compute a batch of rows."""
             with torch.inference_mode(), in_words(int(window.lengths[rows].max()), self.name):
                 return compute(rows)
 

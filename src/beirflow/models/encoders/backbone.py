@@ -48,14 +48,14 @@ HEADS = re.compile(
 """These, and names of the weights of heads."""
 
 OF_WHOLE = re.compile(rf"{HEADS.pattern}|(model\.)?decoder\..+")
-"""All of these, and names of the weights of a decoder, beside an encoder that is used alone."""
+"""All of these, and names of the weights of a decoder, where the encoder is used alone."""
 
 
 class Backbone:
     """A model of transformers and its tokenizer, with the settings of a step of the card.
 
     Of the modes of pooling, only ``pooler`` needs the model's own pooler; ``inserted`` tokens are added to every text after
-    tokenisation, and room is left for them; the weights ``beside`` the model are loaded elsewhere, and then none of a head may be
+    tokenisation, and room is left for them; the weights ``loaded_elsewhere`` belong to its head, and then none of a head may be
     left over. ``model`` is not yet on its device; ``max_length`` is the number of tokens after which a text is cut, special ones
     included, None for no limit; ``vocabulary`` the number of tokens that the model knows, ``padding`` the id to fill batches
     with. Raises ModelError if the model cannot be loaded whole, or reads fewer tokens than are wanted.
@@ -73,10 +73,10 @@ class Backbone:
         dtype: torch.dtype,
         *,
         inserted: int = 0,
-        beside: Collection[str] | None = None,
+        loaded_elsewhere: Collection[str] | None = None,
     ) -> None:
         self._folder, self._path, self._dtype, self._inserted = folder, folder / weights, dtype, inserted
-        self._pooling, self._step, self._beside = pooling, step, beside
+        self._pooling, self._step, self._loaded_elsewhere = pooling, step, loaded_elsewhere
         with loading_from(folder):
             config, kind = self._architecture()
             self.tokenizer = tokenizer_of(folder)
@@ -137,9 +137,9 @@ class Backbone:
         unused = sorted(report["unexpected_keys"])
         self._native = bool(read_object(self._folder / MODEL_CONFIG).get("auto_map"))
         heads = OF_WHOLE if config.model_type in ENCODER_CLASSES else HEADS
-        known = heads if self._beside is None and not self._native else re.compile(NOT_NEEDED)
+        known = heads if self._loaded_elsewhere is None and not self._native else re.compile(NOT_NEEDED)
         # A projection, a norm or attention behind the model may be applied by its own code, which transformers does not know.
-        if strange := [name for name in unused if name not in (self._beside or ()) and not known.fullmatch(name)]:
+        if strange := [name for name in unused if name not in (self._loaded_elsewhere or ()) and not known.fullmatch(name)]:
             problem = "weights that the model of config.json does not use, and that are of no head known to give no vectors"
             todo = "if they change vectors, name a class of your own in 'encoder', else save the model without them"
             raise ModelError(f"{self._path} has {problem}: {some(strange)}; {todo}")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from beirflow.data.document_text import Kind
-from beirflow.data.sources.query_lists import texts_of
+from beirflow.data.query_lists import texts_of
 from beirflow.models.computing.arrival import NotFiniteError
 from beirflow.models.encoders.encoder import Encoder, TransformersEncoder
 

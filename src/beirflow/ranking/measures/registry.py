@@ -53,6 +53,7 @@ def measure(name: str, *, needs: Needs | None = None, ranks_systems: bool = True
     """Decorate a function that computes a measure, with the fields of :class:`Measure`."""
 
     def register(compute: Compute) -> Compute:
+        """Register the function under the name."""
         REGISTERED[name] = Measure(name, compute, needs, ranks_systems, mteb)
         return compute
 

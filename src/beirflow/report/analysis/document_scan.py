@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from beirflow.core.progress import Progress
 from beirflow.data.corpus_files import Documents, read_table
 from beirflow.data.document_text import own_text, split_title_and_text
-from beirflow.data.sources.query_lists import for_reading
+from beirflow.data.query_lists import for_reading
 from beirflow.report.analysis.lengths import count_words, histogram
 
 SNIPPET = 240  # characters of a collapsed text on a page

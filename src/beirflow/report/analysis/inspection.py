@@ -18,7 +18,7 @@ from beirflow.config.main_measure import MAIN_MEASURE
 from beirflow.core.records import Job, read_json, write_record
 from beirflow.core.verified import check_digest
 from beirflow.data.corpus_files import PreparedCorpus, read_table
-from beirflow.data.sources.query_lists import for_reading
+from beirflow.data.query_lists import for_reading
 from beirflow.evaluation.scores import read_per_query
 from beirflow.families.postings.analyzer import analyze, analyze_all
 from beirflow.families.postings.names import ENGLISH

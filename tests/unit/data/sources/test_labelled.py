@@ -14,10 +14,10 @@ from beirflow.data.corpus_files import PreparedCorpus
 from beirflow.data.corpus_reader import read_batches
 from beirflow.data.judged_queries import read_judged_queries
 from beirflow.data.prepare import Preparation, prepare_corpus
+from beirflow.data.query_lists import for_reading, texts_of
 from beirflow.data.sources import source as source_module
 from beirflow.data.sources.forms import LabelledForm, SamplesForm
 from beirflow.data.sources.labelled import LabelledSource, SamplesSource
-from beirflow.data.sources.query_lists import for_reading, texts_of
 from beirflow.data.sources.source import DatasetSource
 from refusals import refused
 

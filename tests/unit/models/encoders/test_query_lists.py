@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from beirflow.data.document_text import Kind
-from beirflow.data.sources.query_lists import as_query
+from beirflow.data.query_lists import as_query
 from beirflow.models.computing.arrival import NotFiniteError
 from beirflow.models.encoders import query_lists
 from beirflow.models.encoders.encoder import Encoder

@@ -11,7 +11,7 @@ from beir_writer import write_corpus_record, write_documents
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.records import Job, read_json
-from beirflow.data.sources.query_lists import as_query
+from beirflow.data.query_lists import as_query
 from beirflow.report.analysis.inspection import DEPTH, JUDGED, inspect_dataset, matched_words, read_first_hits
 from call_with_fields import call
 from results_writer import write_metrics, write_run

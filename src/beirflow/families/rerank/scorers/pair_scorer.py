@@ -57,13 +57,13 @@ class PairScorer(TextModel, ABC):
             self._check_modules(saved_modules(folder))
             with loading_from(folder):
                 self.tokenizer, loader = tokenizer_of(folder), getattr(transformers, self.loader)
-                beside = {"may_lack": self._may_lack(), "may_have": self.left_over}
-                self.model = load_whole(loader, folder, system.weights, self.dtype, **beside).to(self.device)
+                tolerated = {"may_lack": self._may_lack(), "may_have": self.left_over}
+                self.model = load_whole(loader, folder, system.weights, self.dtype, **tolerated).to(self.device)
             self.assumed += assumed_tokens(self.name, self.tokenizer)
             if self.saved.ignored:
                 self.assumed.append(
                     f"{self.name}: {' and '.join(self.saved.ignored)} in its files are not used, since sentence-transformers"
-                    f" reads them only beside {MODULES} and the model_type {TYPE} in {LIBRARY_CONFIG}"
+                    f" reads them only with {MODULES} and the model_type {TYPE} in {LIBRARY_CONFIG}"
                 )
             self._vocabulary = known_tokens(self.model)
             self.reader = TokenReader(self.tokenizer)
@@ -112,6 +112,7 @@ class PairScorer(TextModel, ABC):
         """Refuse a model whose output, for ids and mask of shape (rows, tokens), depends on the other texts of a batch."""
 
         def padded(texts: Tokens) -> torch.Tensor:
+            """Pad the texts to one length and compute."""
             ids, mask = pad(texts, np.arange(len(texts.lengths)), self._padding)
             return compute(input_ids=send(ids, self.device), attention_mask=send(mask, self.device))
 

@@ -74,7 +74,7 @@ def qwen3_prompt(instruction: str | None) -> Prompt:
 def question_of(folder: Path, tokenizer: Any, saved: Saved, instruction: str | None) -> Prompt:
     """Return the question that the chat template of a folder asks about a pair.
 
-    The instruction stands in place of the prompt that is saved, as the message of the system. Raises ModelError if there is no
+    The instruction replaces the saved prompt, as the message of the system. Raises ModelError if there is no
     template or several, or :func:`read_template` refuses it.
     """
     template, structured = template_of(folder, tokenizer, saved.message)
