@@ -31,14 +31,14 @@ from refusals import problems_of, refused
         (
             "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
             + "".join(f"{to}: &{to} [{', '.join([f'*{of}'] * 10)}]\n" for of, to in pairwise("abcdefghi")),
-            ": its aliases (*name) stand for 1.23e+09 values, expected at most 1,000,000",
+            ": its aliases (*name) expand to 1.23e+09 values, expected at most 1,000,000",
         ),
         (
             "a: &a {k: x}\n"
             + "".join(f"{to}: &{to} {{<<: [{', '.join([f'*{of}'] * 10)}]}}\n" for of, to in pairwise("abcdefghi")),
-            ": its aliases (*name) stand for ",
+            ": its aliases (*name) expand to ",
         ),
-        ("a: &a [*a]\n", ": its aliases (*name) stand for inf values"),
+        ("a: &a [*a]\n", ": its aliases (*name) expand to inf values"),
         ("a: " + "[" * 100_000, ": its lists and mappings are nested too deeply"),
         (b"\xff\xfe", ": cannot be read ('utf-8' codec"),
         (None, ": there is no such file; if this is a target, write two dashes before it: -- "),

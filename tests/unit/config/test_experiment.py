@@ -144,12 +144,12 @@ def test_cqadupstack_is_twelve_corpora() -> None:
         *[
             (
                 system(encoder="a:B", similarity="dot", arguments=arguments),
-                ["custom.systems.x.arguments.", "${NAME} stands for secrets only"],
+                ["custom.systems.x.arguments.", "${NAME} is for secrets only"],
             )
             for arguments in ({"model": "${MODEL}"}, {"url": "http://${HOST}/v1"}, {"a": {"b": ["x${Y}"]}})
         ],
         (system(encoder="a:B", similarity="dot", arguments="http://b:s3@h"), ["found 'http://h'"]),
-        (system(model="m", arguments={}), ["custom.systems.x.arguments:", "arguments needs encoder beside it"]),
+        (system(model="m", arguments={}), ["custom.systems.x.arguments:", "arguments needs encoder too"]),
         (system(model="m", max_length=2), ["x.max_length: found 2", "at least 3"]),
         ({"datasets": ["sciafct"]}, ["datasets: found 'sciafct'", "allowed are msmarco,", "did you mean 'scifact'?"]),
         ({"datasets": ["scifact", "zzz"]}, ["datasets: found 'zzz'", "allowed are msmarco,", "custom.datasets"]),
@@ -204,7 +204,7 @@ def test_cqadupstack_is_twelve_corpora() -> None:
                 ({"labels": {True: 1}}, "labels.True: found True"),
                 ({"labels": {"good": 1.5}}, "labels.good: found 1.5"),
                 ({"fields": {"titel": "t"}}, "fields.titel: found 'titel'"),
-                ({"form": "beir"}, "labels: found 'labels'; labels needs form: labelled beside it"),
+                ({"form": "beir"}, "labels: found 'labels'; labels needs form: labelled too"),
             )
         ),
         ({"datasets": ["x"], **dataset(**LABELLED)}, ["custom.datasets.x.path: found '/no/such.jsonl'", "expected a file"]),
@@ -239,7 +239,7 @@ def test_cqadupstack_is_twelve_corpora() -> None:
         (dataset(**{"path:/x": None}), ["write a blank after the colon"]),
         (system(base="bm25", language="german"), ["e.g. analyzer: lucene-german"]),
         ({"audit_sample": 1, "folders": []}, ["it is an option of leaderboard, as in command: {leaderboard: {folders: …}}"]),
-        (dataset(path="/data", subset="de"), ["subset needs hub beside it"]),
+        (dataset(path="/data", subset="de"), ["subset needs hub too"]),
     ],
     ids=str,
 )
@@ -735,12 +735,12 @@ def test_queries_that_are_lists_are_for_systems_with_one_vector_a_query(tmp_path
     problems = problems_of({"systems": ["late", "later"], "datasets": "mine", "custom": custom})
     said = "queries of mine are lists of texts, and only dense systems average their vectors"
     assert problems == [f"systems.late: found 'late-interaction'; {said}", f"systems.later: found 'rerank'; {said}"]
-    said = "query_lists: found 'query_lists'; query_lists needs form: samples beside it"
+    said = "query_lists: found 'query_lists'; query_lists needs form: samples too"
     only_problem(dataset(**labelled(tmp_path / "l.jsonl"), query_lists="averaged"), said)
 
 
 def test_keys_of_one_form_are_none_of_another_and_labelled_documents_have_no_other_split(tmp_path: Path) -> None:
     own, labels = samples(tmp_path / "mine.jsonl"), labelled(tmp_path / "labelled.jsonl")
-    only_problem(dataset(**own, labels={"a": 1}), "labels: found 'labels'; labels needs form: labelled beside it")
+    only_problem(dataset(**own, labels={"a": 1}), "labels: found 'labels'; labels needs form: labelled too")
     only_problem(dataset(**{**own, "fields": {"id": "x"}}), "are query, positive, negative")
     only_problem({"datasets": ["x.dev"], **dataset(**labels)}, "x is evaluated on test; it has no other splits")

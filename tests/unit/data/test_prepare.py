@@ -281,7 +281,7 @@ def test_relevant_documents_with_the_number_of_their_query_are_dropped_only_wher
         prepare(folder, tmp_path / "out", self_matches=SelfMatches(dataset="mine"))
     says = str(caught.value)
     assert "qrels/test.tsv: 2 of 3 relevant documents have the id of their query, but not its text (first '1')" in says
-    assert f"under custom.datasets.mine, beside 'path: {folder}': 'drop_self_matches: false' to keep" in says
+    assert f"under custom.datasets.mine, next to 'path: {folder}': 'drop_self_matches: false' to keep" in says
     assert "or 'drop_self_matches: true' to drop" in says
     assert not files_in(tmp_path / "out")
     record = prepare(folder, tmp_path / "out", self_matches=STATED)

@@ -56,7 +56,7 @@ OF_TOPICS = Needs("datasets with instructions", "instructir", _has_instructions,
 
 @measure("p-MRR", needs=OF_PAIRS)
 def p_mrr(ranking: Ranking, k: int) -> np.ndarray:
-    """Measure how far documents that an altered instruction makes irrelevant move down."""
+    """Downward move of documents that an altered instruction makes irrelevant."""
     values = np.full(len(ranking.query_ids), np.nan)
     for (original, altered), documents in _pairs(ranking).items():
         moves = []

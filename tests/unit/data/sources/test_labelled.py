@@ -119,7 +119,7 @@ REFUSED: Mapping[str, tuple[list[tuple[str, list[dict[str, Any]]]] | str, list[s
     ),
     "two labels": (
         [("a", [document("one", "完全相关", id=1)]), ("a", [document("one", "不相关", id=1)])],
-        [":2: ", "stands for 0 here and for 2 in line 1"],
+        [":2: ", "has the score 0 here and 2 in line 1"],
     ),
     "an unknown label": ([("a", [document("one", "相关")])], [":1: ", "'相关'", "'完全相关', '部分相关', '不相关'", "'labels'"]),
     "a number among words": ([("a", [document("one", 1)])], [":1: ", "is 1, known are '完全相关'"]),

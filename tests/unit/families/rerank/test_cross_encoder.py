@@ -214,7 +214,7 @@ def test_other_modules_are_refused_and_a_single_one_is_the_model_itself(tiny_cro
     with pytest.raises(ModelError, match=r"also asks for a\.LogitScore"):
         loaded(folder)
     (folder / "modules.json").write_text(json.dumps([{"type": "a.Transformer", "path": "0_Transformer"}]))
-    with pytest.raises(ModelError, match=r"system crossed: .*modules\.json has the model in 0_Transformer, and not beside it"):
+    with pytest.raises(ModelError, match=r"system crossed: .*modules\.json has the model in 0_Transformer, and not next to it"):
         loaded(folder)
 
 
