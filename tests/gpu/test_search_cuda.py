@@ -10,7 +10,8 @@ import torch
 pytest.importorskip("pyarrow", reason="beirflow.families.dense.search needs pyarrow")
 
 from beirflow.families.dense import chunk
-from beirflow.families.dense.chunk import Sizes, exact_top_k
+from beirflow.families.dense.chunk import Sizes
+from beirflow.families.dense.top_k import exact_top_k
 from beirflow.families.dense.vectors import VectorFile
 from beirflow.ranking.ranking import Cut
 
