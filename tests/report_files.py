@@ -18,9 +18,9 @@ from beirflow.evaluation.summary import summarize
 from beirflow.ranking.measures import all_measures
 from beirflow.report.analysis.inspection import matched_words
 from beirflow.report.analysis.shown_queries import query_scores
-from beirflow.report.registry import FIGURES
+from beirflow.report.registry import functions
 from beirflow.report.report import write_report
-from call_with_fields import call
+from beirflow.report.results import Results
 
 CUTOFFS = (1, 3, 5, 10, 100, 1000)
 MEASURES = [name for name, each in all_measures.MEASURES.items() if not each.needs]
@@ -39,6 +39,14 @@ SVG = (
 
 MATCHES = [["<b>cat</b>", "<b>cat</b>", 1.256], ["dog", "puppy", 0.5], ["it", "", 0.25], ["too", "little", 0.001]]
 """Of each hit of a system."""
+
+
+def results_of(**frames: Any) -> Results:
+    """Results that have these frames, as if they had been read, and no other."""
+    made = Results("nowhere", input_paths=[])
+    nothing = {"significance": ["measure", "system_a", "system_b", "dataset"], "uncertainty": ["measure", "resampled", "dataset"]}
+    vars(made).update({name: pd.DataFrame(columns=columns) for name, columns in nothing.items()} | frames)
+    return made
 
 
 @dataclass
@@ -68,22 +76,16 @@ class ReportFiles:
         self._costs(pick).to_csv(costs, index=False)
         self._settings().to_csv(self.folder / "systems.csv", index=False)
         write_json(self.folder / "manifest.json", MANIFEST)
+        others = [str(self.folder / name) for name in ("nanobeir.csv", "systems.csv", "manifest.json")]
+        inspections = self._inspections(pick)
+        inputs = [summary, *rows, *corpora, *inspections, *self._matches(inspections), comparison, uncertainty, costs, *others]
         self.paths = {
-            "summary_path": summary,
-            "means_paths": list(dict.fromkeys([*rows, *corpora])),
-            "inspection_paths": (inspections := self._inspections(pick)),
-            "matches_paths": self._matches(inspections),
-            "comparison_path": comparison,
-            "uncertainty_path": uncertainty,
-            "nanobeir_path": str(self.folder / "nanobeir.csv"),
-            "costs_path": costs,
-            "systems_path": str(self.folder / "systems.csv"),
-            "figure_paths": self._figures(),
-            "manifest_path": str(self.folder / "manifest.json"),
-            "report_path": str(self.folder / "report.html"),
+            "results": self.folder,
+            "input_paths": [*inputs, *self._figures()],
             "baseline": self.systems[0],
+            "report_path": str(self.folder / "report.html"),
         }
-        call(write_report, **self.paths, job=Job(self.folder))
+        write_report(**self.paths, job=Job(self.folder))
         return self.folder / "report.html"
 
     def _metrics(self, pick: random.Random) -> tuple[list[str], list[str]]:
@@ -255,7 +257,9 @@ class ReportFiles:
     def _figures(self) -> list[str]:
         folder = self.folder / "figures"
         folder.mkdir(parents=True, exist_ok=True)
-        for name in FIGURES:
+        for name in functions("figure"):
             (folder / f"{name}.svg").write_text(SVG.format(name=name))
             (folder / f"{name}.pdf").write_bytes(b"%PDF-1.4\n")
-        return [str(folder / f"{name}.svg") for name in FIGURES]
+        for name in functions("frame"):
+            (folder / f"{name}.csv").write_text("system\n")
+        return [str(path) for path in sorted(folder.iterdir())]

@@ -18,7 +18,7 @@ from beirflow.core.records import Job
 from beirflow.evaluation.evaluate import average_forums, evaluate_run
 from beirflow.extensions.paper import layout as paper
 from beirflow.extensions.paper import registry as of_paper
-from beirflow.report.registry import FIGURES
+from beirflow.report.registry import functions
 from beirflow.run.rules_of_snakefile import rule_jobs
 from latencies import write_latency
 from warm_snakemake import parse_each_rule_file_once
@@ -83,7 +83,7 @@ def make_run(results: Path, config: Config, system: str, dataset: str = "small")
 
 def make_report(results: Path, experiment: Experiment) -> None:
     """The report, with figures that are none."""
-    _invent_figures(results, [(name, layout.FIGURE_SVG, layout.FIGURE_PDF) for name in FIGURES])
+    _invent_figures(results, [(name, layout.FIGURE_SVG, layout.FIGURE_PDF) for name in functions("figure")])
     run_rules(results, experiment, [layout.REPORT])
 
 

@@ -13,10 +13,19 @@ from beirflow.config.families import FAMILIES
 from beirflow.config.load import load_experiment
 from beirflow.core.extensions import extensions
 from beirflow.families.stage import Task
+from beirflow.report import registry
 from beirflow.run import code_version
 from beirflow.run.by_name import FUNCTION
 from beirflow.run.rules_of_snakefile import rule_jobs
 from warm_snakemake import parse_each_rule_file_once
+
+SHOWN = {
+    "tabulate_figures": ["frame"],
+    "draw_figures": ["figure"],
+    "export_tables": ["table"],
+    "write_report": ["table", "figure"],
+}
+"""Decorators by the rule whose job calls their functions."""
 
 
 @cache
@@ -39,7 +48,8 @@ def functions_of(rule: str) -> tuple[str, ...]:
     """Return the functions that a job of a rule calls: those in its params, its own first, and those of extensions."""
     values = [value for value in workflow_rules()[rule].params if isinstance(value, str)]
     named = [value.removesuffix("()") for value in values if re.match(FUNCTION, value)]
-    return (*named, *(extension.additions[rule].function for extension in extensions() if rule in extension.additions))
+    added = (extension.additions[rule].function for extension in extensions() if rule in extension.additions)
+    return (*named, *added, *(function for kind in SHOWN.get(rule, ()) for function in registry.functions(kind).values()))
 
 
 def rule_modules(rule: str) -> set[str]:

@@ -14,7 +14,23 @@ from beirflow.evaluation.machine_load import BUSY_LOAD, IN_WORDS
 from beirflow.evaluation.paired_tests import LEVEL
 from beirflow.extensions.choice.scatter import Scatter, scatter
 from beirflow.extensions.choice.table import LEAST_DOCUMENTS, ChoiceFiles, Prices, cheapest, choice_table, known_costs
-from beirflow.report.pages import Cell, Table, counted, framed, listed, number, record_derived_files, short, write_page
+from beirflow.report.pages import (
+    SYSTEM,
+    Cell,
+    Column,
+    Columns,
+    Table,
+    counted,
+    framed,
+    least,
+    listed,
+    number,
+    p_value,
+    record_derived_files,
+    short,
+    words,
+    write_page,
+)
 
 BUDGETS = {"milliseconds": ("milliseconds", 1.0, "{:g} ms per query"), "gigabytes": ("index_bytes", giga, "{:g} GB of index")}
 """By key of ``choice``, the column, the size of its unit, and the text of the budget."""
@@ -33,6 +49,31 @@ RARE = ("p95_milliseconds", "load_seconds", "index_load")  # columns that are le
 EXACT = ("exact@10", "exact@100", "exact@1000")  # likewise, where an approximate system has them
 REASONS = {"price": "the cheapest", "bytes_per_million": "the one with the smallest index", "milliseconds": "the fastest"}
 """By kind of cost, the name of the system with the lowest."""
+
+COST_COLUMNS: Columns = {
+    "system": SYSTEM,
+    "Single query, ms": {
+        "times": Column("Median", ",.1f"),
+        "p95_milliseconds": Column("p95", ",.1f"),
+        "device": words("Device"),
+        "latency_queries": Column("Queries", ",.0f"),
+        "latency_load": Column("Load", ".1f"),
+    },
+    "Index per million documents": {
+        "bytes_per_million": Column("GB", least, unit=giga),
+        "index_bytes": Column("GB, these datasets", least, unit=giga),
+        "index_seconds_per_million": Column("Seconds", ",.0f"),
+        "load_seconds": Column("Loading, s", ",.1f"),
+        "index_load": Column("Load", ".1f"),
+    },
+    "Price per million documents or queries": {
+        "index_price": Column("Indexing", ",.2f"),
+        "month_price": Column("Month of storage", ",.2f"),
+        "price": Column("Total", ",.2f"),
+        "query_price": Column("Million queries", ",.2f"),
+    },
+}
+"""Columns of the table of costs."""
 
 UNDECIDED = 0.05  # a possible loss above it is no reason to take a system, however cheap
 
@@ -204,9 +245,21 @@ def systems_tables(table: pd.DataFrame, measure: str) -> tuple[Table, Table]:
         device=table["device"].map({"cuda": "GPU", "cpu": "CPU"}),
     )
     absent = [*(() if priced else PRICES), *(name for name in RARE if table[name].isna().all())]
+    quality: Columns = {
+        "system": SYSTEM,
+        _mean(table, measure): {
+            measure: Column("Mean"),
+            "interval": Column("95 % interval"),
+        },
+        "Compared with the best": {
+            "difference": Column("Difference", "+.4f"),
+            "differences": Column("95 % interval", "+.4f"),
+            "p_holm": Column("p", p_value),
+        },
+    }
     return (
-        framed("choice-table", shown, measure=measure, mean=_mean(table, measure)),
-        framed("choice-costs", shown, absent),
+        framed("Quality", "Quality, best first", shown, quality, name="choice-table", close=True),
+        framed("Cost", "Cost, in the same order", shown, COST_COLUMNS, without=absent, name="choice-costs", close=True),
     )
 
 
@@ -231,5 +284,20 @@ def _encoders(table: pd.DataFrame, measure: str) -> Iterator[tuple[str, list[Sca
         largest_first = part.assign(interval=_intervals(part["loss_low"], part["loss_high"]))
         largest_first = largest_first.sort_values("bytes_per_million", ascending=False, kind="stable")
         absent = [name for name in EXACT if name not in shares]
-        variants = framed("variants-{encoder}", largest_first, absent, encoder=encoder, measure=measure)
+        columns = {
+            "system": SYSTEM,
+            measure: Column(measure),
+            "loss": Column("Loss", "+.4f"),
+            "interval": Column("95 % interval", "+.4f"),
+            "loss_p_holm": Column("p", p_value),
+            "exact@10": Column("Exact top 10"),
+            "exact@100": Column("Exact top 100"),
+            "exact@1000": Column("Exact top 1000"),
+            "bytes_per_million": Column("GB per million", short),
+            "milliseconds": Column("Median, ms", ",.2f"),
+        }
+        caption = f"Loss: {measure} minus that of {encoder}; p: corrected for all variants"
+        variants = framed(
+            f"Variants of {encoder}", caption, largest_first, columns, without=absent, name=f"variants-{encoder}", close=True
+        )
         yield str(encoder), [plot for plot in plots if plot], variants

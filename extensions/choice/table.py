@@ -17,11 +17,10 @@ from beirflow.core.csv_files import read_named_csv
 from beirflow.core.errors import DataError
 from beirflow.core.extensions import forms
 from beirflow.core.records import read_json
-from beirflow.evaluation.cost import LOAD
+from beirflow.evaluation.cost import LOAD, on_front
 from beirflow.evaluation.machine_load import BUSY_LOAD, is_busy, load_per_core
 from beirflow.evaluation.paired_tests import confidence_interval, holm, randomisation_test
 from beirflow.evaluation.scores import read_per_query
-from beirflow.report.figure_tables import on_front
 
 DRAWN = 20_000  # signs of a test; their least p, times the number of systems, is far below the level
 

@@ -49,6 +49,5 @@ EXTENSION = Extension(
     observer=Observer(_around, _gpu),
     additions={
         "collect_costs": Addition("beirflow.extensions.energy.costs:energy_columns", ("carbon_intensity",)),
-        "write_report": Addition("beirflow.extensions.energy.shown:energy_shown"),
     },
 )

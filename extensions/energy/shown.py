@@ -1,10 +1,15 @@
 """Energy and emissions in the report."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pandas as pd
 
-from beirflow.report.pages import Cell, Table, framed
+from beirflow.report.pages import DATASET, Cell, Column, Table, framed, words
+from beirflow.report.registry import table
+from beirflow.report.results import Results
+
+KWH = 3_600_000  # joules
 
 SHOWN = {key: key for key in ("processor_joules", "gpu_joules", "co2_grams")} | {"processor_share": "processor_joules"}
 """By column of energy in ``cost.csv``, the column that is above 0 if energy was measured."""
@@ -20,20 +25,24 @@ COUNTED = (
 )
 
 
-def energy_shown(costs: pd.DataFrame) -> tuple[Table | None, str]:
-    """Return the table of energy and emissions, None without measurements, and a note on it."""
-    table = _table(costs)
-    if table is None:
-        return None, NOT_COUNTED
-    intensity = costs["carbon_intensity"].iloc[0]
-    by = "are unknown without carbon_intensity" if pd.isna(intensity) else f"assume {intensity:g} g of CO₂ per kWh"
-    return table, f"{COUNTED} Emissions {by}."
-
-
-def _table(costs: pd.DataFrame) -> Table | None:
-    """Return the table without empty columns."""
+@table("cost")
+def energy(results: Results) -> Iterator[Table]:
+    """Yield energy and emissions without empty columns; only a note without measurements."""
+    columns = {
+        "dataset": DATASET,
+        "system": words("System"),
+        "processor_joules": Column("Processors, kWh", ",.4f", unit=KWH),
+        "gpu_joules": Column("GPUs, kWh", ",.4f", unit=KWH),
+        "processor_share": Column("Share", ".2f"),
+        "co2_grams": Column("CO₂, g", ",.1f"),
+    }
+    costs = results.costs
     empty = [key for key, source in SHOWN.items() if source not in costs or not (costs[source] > 0).any()]
     if len(empty) == len(SHOWN):
-        return None
-    table = framed("energy-table", costs, empty)
-    return replace(table, rows=[[cell if cell.text else Cell("unknown") for cell in row] for row in table.rows])
+        yield Table("", "Energy", "", [], [], notes=[NOT_COUNTED])
+        return
+    made = framed("Energy", "Energy of all jobs of each system", costs, columns, without=empty, tall=True)
+    rows = [[cell if cell.text else Cell("unknown") for cell in row] for row in made.rows]
+    intensity = costs["carbon_intensity"].iloc[0]
+    by = "are unknown without carbon_intensity" if pd.isna(intensity) else f"assume {intensity:g} g of CO₂ per kWh"
+    yield replace(made, rows=rows, notes=[f"{COUNTED} Emissions {by}."])

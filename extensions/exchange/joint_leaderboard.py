@@ -7,7 +7,7 @@ result that a failed check is about is left out, and so is one on other data tha
 
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,8 @@ from beirflow.core.csv_files import write_csv
 from beirflow.core.errors import DataError
 from beirflow.evaluation.summary import TrainedOn, kept_self_matches, summary_table
 from beirflow.extensions.exchange.layout import LEADERBOARD, LEADERBOARD_TABLE
-from beirflow.report.leaderboard import leaderboard, notes
-from beirflow.report.pages import Table, framed, write_page
+from beirflow.report.leaderboard import notes, scores_table
+from beirflow.report.pages import Table, framed, words, write_page
 
 SHOWN = 3  # failed checks that are named of a folder
 LONGEST = 200  # characters of each; ``snakemake -- audit`` says everything
@@ -114,7 +114,7 @@ def collect_folders(
     write_csv(summary, table)
     values = {
         "title": f"Leaderboard of {len(verified)} folders",
-        "tables": [leaderboard(summary, main_measure), _folders_table(verified)],
+        "tables": [replace(scores_table(summary, main_measure), name="scores"), _folders_table(verified)],
         "notes": notes(summary, marked=False, baseline=""),
     }
     write_page("leaderboard.html.j2", page, values, scripts=["tables.js"])
@@ -222,4 +222,14 @@ def _folders_table(verified: Sequence[Verified]) -> Table:
         "; ".join(each.not_compared[:SHOWN]) + f"; and {len(each.not_compared) - SHOWN} others" * (len(each.not_compared) > SHOWN)
         for each in verified
     ]
-    return framed("folders", pd.DataFrame({"folder": [each.folder.name for each in verified], **facts}))
+    frame = pd.DataFrame({"folder": [each.folder.name for each in verified], **facts})
+    columns = {
+        "folder": words("Folder"),
+        "verdict": words("Verdict"),
+        "written": words("Written"),
+        "identity": words("Identity", "prose"),
+        "audit": words("Audit", "prose"),
+        "found": words("Found", "prose"),
+        "not_compared": words("Not compared", "prose"),
+    }
+    return framed("Folders", "What was checked of each folder", frame, columns, name="folders")

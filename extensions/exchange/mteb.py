@@ -8,11 +8,11 @@ from typing import Any
 
 import yaml
 
+from beirflow.config.main_measure import PUBLISHED
 from beirflow.core.errors import DataError
 from beirflow.core.records import read_json
 from beirflow.core.writing import write_text
 from beirflow.evaluation.scores import read_means
-from beirflow.evaluation.summary import PUBLISHED
 from beirflow.report.references import mteb_name
 
 MAIN = "NDCG@10"  # MTEB's main score of retrieval

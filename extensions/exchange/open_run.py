@@ -12,8 +12,8 @@ import yaml
 
 from beirflow.audit.checks import UNREADABLE
 from beirflow.audit.reading import part, read_record
+from beirflow.config.main_measure import PUBLISHED
 from beirflow.core.errors import DataError
-from beirflow.evaluation.summary import PUBLISHED
 from beirflow.extensions.exchange.layout import OPEN_RUN
 from beirflow.ranking.run_file import queries_without_line, write_trec
 from beirflow.ranking.run_rows import HEADER_END, HEADER_START

@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from beirflow.core.csv_files import read_named_csv, write_csv
+from beirflow.evaluation.paired_tests import significance_marks
 from beirflow.extensions.paper import further_findings, score_findings
 from beirflow.extensions.paper.efficiency import BUSY, GIGABYTE, HERE, OF_PAPER
 from beirflow.extensions.paper.evidence import (
@@ -31,7 +32,6 @@ from beirflow.extensions.paper.evidence import (
 )
 from beirflow.extensions.paper.printed_values import BM25, STUDIED, Paper, load_paper
 from beirflow.extensions.paper.registry import CLAIMED_FROM
-from beirflow.report.leaderboard import significance_marks
 from beirflow.report.pages import listed
 
 COLUMNS = ("finding", "says", "source", "verdict", "sentence", "coverage", "decided_by", "numbers", "datasets")

@@ -11,6 +11,7 @@ from beirflow.core.csv_files import read_named_csv
 from beirflow.core.records import Job, read_json
 from beirflow.extensions.paper.corpus_tables import MEDIANS
 from beirflow.extensions.paper.layout import FIGURE_PDF, FIGURE_SVG, TABLE
+from beirflow.extensions.paper.page_tables import PAGE_TABLES
 from beirflow.extensions.paper.printed_values import Paper, load_paper, printed_digests
 from beirflow.extensions.paper.registry import FIGURES, SCORE_TABLES, TABLES
 from beirflow.report.pages import (
@@ -74,7 +75,8 @@ def write_paper(
 
 def page_table(name: str, table: pd.DataFrame, note: Callable[[Record], object] = lambda _: "") -> tuple[Table, list[str]]:
     """Arrange the content of a CSV for the page; ``note`` returns the note of a row. Return the table and its notes."""
-    notes, shown = Notes(), framed(name, table)
+    of_page, notes = PAGE_TABLES[name], Notes()
+    shown = framed(of_page.title, of_page.caption, table, of_page.columns, name=name, **of_page.options)
     records = zip(shown.rows, table.to_dict("records"), strict=True)
     rows = [[replace(cells[0], note=notes.letter(note(row))), *cells[1:]] for cells, row in records]
     return replace(shown, rows=rows), notes.lines()
@@ -138,7 +140,7 @@ def _missing(paper: Paper, ours: Sequence[str], table: pd.DataFrame) -> list[str
 
 def _figure(folder: str, name: str) -> Mapping[str, str]:
     svg = Path(_file(folder, FIGURE_SVG(figure=name)))
-    return {**embedded(FIGURES[name], svg), "pdf": f"{name}.pdf", "svg": f"{name}.svg"}
+    return {**embedded(FIGURES[name].title, FIGURES[name].alt, svg), "pdf": f"{name}.pdf", "svg": f"{name}.svg"}
 
 
 def counted_files(words_paths: Sequence[str], statistics_paths: Sequence[str], latency_paths: Sequence[str]) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy
 
+from beirflow.evaluation.paired_tests import HIGHER, LOWER
 from beirflow.extensions.paper.evidence import (
     FEW_SYSTEMS,
     Conclusion,
@@ -21,7 +22,6 @@ from beirflow.extensions.paper.evidence import (
     no_scores,
 )
 from beirflow.extensions.paper.printed_values import BM25
-from beirflow.report.leaderboard import HIGHER, LOWER
 from beirflow.report.pages import counted, listed
 
 NEARLY_ALL = 16 / 18  # section 5, paragraph 4: "almost all (16/18) datasets"

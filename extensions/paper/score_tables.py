@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from beirflow.core.csv_files import read_named_csv, write_csv
+from beirflow.evaluation.paired_tests import HIGHER, LOWER, Marks, significance_marks
 from beirflow.extensions.paper.evidence import NDCG, Scores, printed_scores, read_scores
 from beirflow.extensions.paper.printed_values import BM25, Paper, load_paper
-from beirflow.report.leaderboard import HIGHER, LOWER, Marks, significance_marks
 
 COUNTS = ("source", "system", "baseline", "better", "worse", "equal", "surely_better", "surely_worse", "datasets")
 """Columns of ``against-baseline.csv``."""

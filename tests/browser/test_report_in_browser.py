@@ -13,7 +13,7 @@ from beirflow.data.catalogue.schema import CATALOGUE
 from chromium import Chromium
 from report_files import ReportFiles
 
-NDCG = '[aria-labelledby="results-NDCG@10"]'
+NDCG = '[aria-labelledby="leaderboard-table"]'
 DATASETS = '[aria-labelledby="datasets-table"]'
 BUTTONS = f'{DATASETS} thead th[scope="col"] button'
 SORTED = "[...document.querySelectorAll('th[aria-sort]:not([aria-sort=none])')].map((e) => [e.textContent, e.ariaSort])"

@@ -12,6 +12,7 @@ import pytest
 
 from beirflow.core.digests import file_digest
 from beirflow.extensions.paper.registry import FIGURES, TABLES
+from beirflow.report.registry import functions
 from workflow_runs import REPORTED, Workflow
 
 
@@ -30,13 +31,14 @@ def test_scores_inspection_and_figures_are_made_from_a_finished_run_and_nothing_
     costs = pd.read_csv(reported_once.result("cost.csv"))
     assert (costs["index_bytes"] > 0).all()
     assert (costs["peak_memory_bytes"] > 1e7).all()
-    assert len(list(reported_once.result("figures").iterdir())) == 2 * 8 + 2
+    figures, frames, tables = (len(functions(kind)) for kind in ("figure", "frame", "table"))
+    assert len(list(reported_once.result("figures").iterdir())) == 2 * figures + frames
     page = reported_once.result("report.html").read_text(encoding="utf-8")
     for said in (f"{means['NDCG@10']:.4f}</td>", "lexical", "lucene-english", "ascending"):
         assert said in page, said
-    assert page.count('src="data:image/svg+xml') == 8
+    assert page.count('src="data:image/svg+xml') == figures
     recorded = reported_once.read("report.json")["outputs"]
-    assert len(recorded) == 2 * 8 + 2 + 2 * 11 + 1 + len(
+    assert len(recorded) == 2 * figures + frames + 2 * tables + 1 + len(
         (
             "report.html",
             "scores.parquet",

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from beirflow.evaluation.summary import PUBLISHED
+from beirflow.config.main_measure import PUBLISHED
 from beirflow.config import readers
 from beirflow.config.rule_inputs import finder_of
-from beirflow.report.registry import FIGURE_TABLES, FIGURES, TABLES
+from beirflow.report.registry import functions
 
 
 rule summarize:
@@ -50,15 +50,20 @@ rule tabulate_figures:
         means=rules.summarize.input.means,
         costs=at(layout.COST),
     output:
-        expand(at(layout.FIGURE_DATA), figure=FIGURE_TABLES),
+        expand(at(layout.FIGURE_DATA), figure=functions("frame")),
     log:
         "<results>/logs/tabulate_figures.log",
     localrule: True
     conda:
         "../../envs/report.yaml"
     params:
-        **job("tabulate_figures", "beirflow.report.figure_tables:write_figure_tables"),
+        **job(
+            "tabulate_figures",
+            "beirflow.report.figure_tables:write_figure_tables",
+            *functions("frame").values(),
+        ),
         main_measure=experiment.main_measure,
+        rows=experiment.chosen_rows,
         blocks=readers.blocks(experiment),
     message:
         "tabulate the numbers of the figures"
@@ -76,22 +81,26 @@ rule draw_figures:
         costs=at(layout.COST),
         drawn_with=on_this_machine(f"{WORKFLOW}/report/figures.mplstyle"),
     output:
-        pdf=expand(at(layout.FIGURE_PDF), figure=FIGURES),
+        pdf=expand(at(layout.FIGURE_PDF), figure=functions("figure")),
         svg=[
             report(
                 at(layout.FIGURE_SVG).format(figure=name),
                 caption=f"../report/{name}.rst",
                 category="Figures",
-                labels={"what": figure.title.lower()},
+                labels={"what": name.replace("_", " ")},
             )
-            for name, figure in FIGURES.items()
+            for name in functions("figure")
         ],
     log:
         "<results>/logs/draw_figures.log",
     conda:
         "../../envs/report.yaml"
     params:
-        **job("draw_figures", "beirflow.report.figures:draw_figures"),
+        **job(
+            "draw_figures",
+            "beirflow.report.figures:draw_figures",
+            *functions("figure").values(),
+        ),
         main_measure=experiment.main_measure,
         blocks=readers.blocks(experiment),
         style=readers.figure_style(experiment),
@@ -129,13 +138,14 @@ rule export_tables:
         summary=rules.summarize.output.summary,
         comparison=at(layout.SIGNIFICANCE),
         uncertainty=at(layout.UNCERTAINTY),
+        nanobeir=at(layout.NANOBEIR),
+        costs=at(layout.COST),
         systems=rules.describe_systems.output.systems,
         published=rules.summarize.input.published,
         citations=on_this_machine(f"{WORKFLOW}/catalogue/citations.bib"),
-        shown=on_this_machine(f"{WORKFLOW}/report/tables.yaml"),
     output:
-        tex=expand(at(layout.TABLE_TEX), table=TABLES),
-        markdown=expand(at(layout.TABLE_MD), table=TABLES),
+        tex=expand(at(layout.TABLE_TEX), table=functions("table")),
+        markdown=expand(at(layout.TABLE_MD), table=functions("table")),
         citations=at(layout.CITATIONS),
     log:
         "<results>/logs/export_tables.log",
@@ -143,7 +153,11 @@ rule export_tables:
     conda:
         "../../envs/report.yaml"
     params:
-        **job("export_tables", "beirflow.report.exports:export_tables"),
+        **job(
+            "export_tables",
+            "beirflow.report.exports:export_tables",
+            *functions("table").values(),
+        ),
         baseline=readers.baseline(experiment),
     message:
         "export the tables"
@@ -184,7 +198,7 @@ rule write_report:
         templates=[
             on_this_machine(str(path))
             for folder in with_extensions(WORKFLOW / "report")
-            for path in sorted(folder.iterdir())
+            for path in sorted(folder.rglob("*.*"))
         ],
     output:
         report=report(at(layout.REPORT), caption="../report/report.rst"),
@@ -198,10 +212,10 @@ rule write_report:
         **job(
             "write_report",
             "beirflow.report.report:write_report",
-            *additions_to("write_report", config),
+            *functions("table").values(),
+            *functions("figure").values(),
         ),
         baseline=readers.baseline(experiment),
-        additions=additions_to("write_report", config),
     message:
         "write the report"
     shell:

@@ -11,10 +11,10 @@ import pytest
 from scipy import stats
 
 from beirflow.core.csv_files import read_named_csv
+from beirflow.evaluation.paired_tests import HIGHER, LOWER
 from beirflow.extensions.paper.evidence import FAILS, FEW_DATASETS, FEW_SYSTEMS, HOLDS, UNDECIDED, Conclusion, Evidence, Scores
 from beirflow.extensions.paper.findings import TESTS, all_findings, claims, printed_evidence, write_claims
 from beirflow.extensions.paper.printed_values import BM25, load_paper
-from beirflow.report.leaderboard import HIGHER, LOWER
 from results_writer import write_metrics
 
 PAPER = load_paper()

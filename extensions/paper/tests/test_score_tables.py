@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from beirflow.core.csv_files import read_named_csv
+from beirflow.evaluation.paired_tests import HIGHER, LOWER
 from beirflow.extensions.paper.evidence import NDCG, Scores, printed_scores
 from beirflow.extensions.paper.printed_values import BM25, load_paper
 from beirflow.extensions.paper.registry import SCORE_TABLES
@@ -17,7 +18,6 @@ from beirflow.extensions.paper.score_tables import (
     write_against_baseline,
     write_tables,
 )
-from beirflow.report.leaderboard import HIGHER, LOWER
 from results_writer import write_comparison, write_metrics
 
 PAPER = load_paper()

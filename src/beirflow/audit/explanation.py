@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beirflow.audit.anserini_scores import as_read
+from beirflow.config.main_measure import PUBLISHED
 from beirflow.core.errors import DataError
 from beirflow.core.layout import record_of
 from beirflow.core.records import Job, output_digest, read_json
@@ -20,7 +21,6 @@ from beirflow.data.corpus_files import Documents, read_table
 from beirflow.evaluation.extra_judgements import read_extra, with_extra
 from beirflow.evaluation.measures import measure
 from beirflow.evaluation.scores import read_means
-from beirflow.evaluation.summary import PUBLISHED
 from beirflow.evaluation.systems import SettingValue, in_words, settings_and_origins
 from beirflow.ranking.run_file import RUN, read_run
 from beirflow.report.pages import Cell, Column, Table, counted, number, words, write_page

@@ -150,7 +150,7 @@ def _files() -> Mapping[str, str]:
     """Return the files that a target may name, with their content; docs/targets.md has more of each."""
     from beirflow.core import layout
     from beirflow.core.extensions import extensions
-    from beirflow.report.registry import FIGURES, TABLES
+    from beirflow.report.registry import functions
 
     files = {
         layout.SUMMARY: "every system on every dataset, and the averages",
@@ -166,8 +166,8 @@ def _files() -> Mapping[str, str]:
         layout.SYSTEMS: "every setting of every system, and its origin",
         layout.INSPECTION: "sampled queries with their documents and hits",
         layout.MATCHES: "the terms or tokens that these hits match",
-        layout.FIGURE_PDF: f"a figure, also .svg: {', '.join(FIGURES)}",
-        layout.TABLE_TEX: f"a table, also .md: {', '.join(TABLES)}",
+        layout.FIGURE_PDF: f"a figure, also .svg: {', '.join(functions('figure'))}",
+        layout.TABLE_TEX: f"a table, also .md: {', '.join(functions('table'))}",
         layout.CITATIONS: "BibTeX of the datasets",
         layout.LATENCY: "milliseconds per query",
         layout.EXPLANATION: "why a result differs from a published score",

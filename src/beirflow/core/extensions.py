@@ -5,7 +5,8 @@ Those of the project are the folders of ``beirflow.extensions``; others are inst
 else its folder may hold is found by its place, as in the workflow of the core:
 
 - ``rules/*.smk``: rules, included after those of the core;
-- ``report/``: templates and scripts of pages, and their tables in ``tables.yaml``.
+- ``report/``: templates and scripts of pages;
+- ``shown.py``: further tables of the report (report/registry.py).
 """
 
 import re
@@ -121,8 +122,13 @@ class Extension:
     without_influence: tuple[str, ...] = ()  # keys of the configuration that no result depends on
     observer: Observer | None = None  # of every job that writes a file
     store: Store | None = None  # asked before a step computes a file
-    additions: Mapping[str, Addition] = field(default_factory=dict)  # by rule: collect_costs, describe_systems, write_report
+    additions: Mapping[str, Addition] = field(default_factory=dict)  # by rule: collect_costs, describe_systems, explain_result
     forms: Mapping[str, Form] = field(default_factory=dict)  # of dense systems, by key
+
+    @property
+    def package(self) -> str:
+        """Name of its package."""
+        return self.folder.name if self.folder.name.startswith("beirflow_") else f"{GROUP}.{self.folder.name}"
 
 
 @cache

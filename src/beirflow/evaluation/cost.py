@@ -89,3 +89,15 @@ def _measured(paths: Sequence[Path]) -> dict[str, float]:
     highest = pd.concat(tables or [pd.DataFrame()]).reindex(columns=["max_rss", LOAD]).max()
     peak = float(highest["max_rss"]) * MEBIBYTE if len(tables) == len(paths) else np.nan
     return {"peak_memory_bytes": peak, LOAD: float(highest[LOAD])}
+
+
+def on_front(scores: np.ndarray, costs: np.ndarray) -> list[bool]:
+    """Test by system whether it is on the Pareto front: its cost is known, and no other system dominates it.
+
+    Higher scores and lower costs are better; unknown costs are not-a-number.
+    """
+    as_good, as_cheap = scores >= scores[:, None], costs <= costs[:, None]
+    better = (scores > scores[:, None]) | (costs < costs[:, None])
+    # Comparisons with not-a-number are false, so an unknown cost beats no other.
+    beaten = (as_good & as_cheap & better).any(axis=1)
+    return [bool(value) for value in ~beaten & ~np.isnan(costs)]

@@ -3,7 +3,7 @@
 ``docs/files.md`` names their sources; :mod:`beirflow.evaluation.significance` applies them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,11 @@ import pandas as pd
 from scipy.special import stdtr, stdtrit  # scipy.stats has the same with names; to import it takes as long as pandas
 
 LEVEL = 0.05  # at which all tests of the results are made
+
+HIGHER, LOWER = "▲", "▼"
+"""Marks of significant differences to the baseline, corrected for all comparisons with it on a measure."""
+
+Marks = Mapping[tuple[str, str], str]  # marks by system and dataset
 DRAWN = 100_000
 EXACT = 16  # differences up to which all signs are tried: 65,536
 
@@ -174,3 +179,12 @@ def against(comparison: pd.DataFrame, measure: str, baseline: str) -> pd.DataFra
     with_baseline = (comparison["system_a"] == baseline) | (comparison["system_b"] == baseline)
     table = comparison[(comparison["measure"] == measure) & with_baseline]
     return table.assign(p_holm=corrected(table))
+
+
+def significance_marks(comparison: pd.DataFrame, measure: str, baseline: str) -> Marks:
+    """Return the marks of significant differences in a measure, by system and dataset; none if it was not tested."""
+    marks = {}
+    for row in against(comparison, measure, baseline).query("p_holm < @LEVEL").to_dict("records"):
+        other, sign = (row["system_b"], -1) if row["system_a"] == baseline else (row["system_a"], 1)
+        marks[str(other), str(row["dataset"])] = HIGHER if sign * row["difference"] > 0 else LOWER
+    return marks

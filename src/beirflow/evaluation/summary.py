@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from beirflow.config.main_measure import MAIN_MEASURE, cutoff_of
+from beirflow.config.main_measure import MAIN_MEASURE, PUBLISHED, cutoff_of
 from beirflow.core.csv_files import write_csv
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
@@ -19,7 +19,6 @@ from beirflow.data.catalogue.catalogue import Catalogue, load_catalogue, mean_of
 from beirflow.evaluation.scores import most_documents, read_means
 
 SHOWN = (MAIN_MEASURE, "Recall@100", "MAP@100", "R_cap@100", "MRR@10", "P@10", "Hole@10")
-PUBLISHED = ("NDCG@10", "Recall@100")
 LAST = ("documents_per_second", "seconds", "metrics_sha256")
 BETWEEN = "; "  # between the assumptions of a row, sentences without a semicolon
 

@@ -1,20 +1,19 @@
 """Tables of the report for papers and notes: LaTeX with booktabs, and Markdown.
 
-Each table of :data:`~beirflow.report.registry.TABLES` is written as ``<name>.tex`` and ``<name>.md``; where there is no such
-table, the file says so. ``datasets.bib`` has BibTeX of the datasets.
+Each registered table is written as ``<name>.tex`` and ``<name>.md``; where there is no such table, the file says so.
+``datasets.bib`` has BibTeX of the datasets.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from beirflow.core.csv_files import read_named_csv
 from beirflow.core.layout import CITATIONS, TABLE_MD, TABLE_TEX
 from beirflow.core.writing import write_text
-from beirflow.evaluation.summary import PUBLISHED
-from beirflow.report import leaderboard as boards
 from beirflow.report.pages import Cell, Table
-from beirflow.report.tables import Sources, bibtex, datasets_table, holes_table, main_measures, significance_table, systems_table
+from beirflow.report.registry import registered
+from beirflow.report.results import Results
+from beirflow.report.tables import bibtex
 
 ABSENT = "these results have no such table"
 
@@ -39,52 +38,19 @@ LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
 """LaTeX of special and missing characters; the triangles are those of ``amssymb``."""
 
 
-def export_tables(
-    *,
-    summary_path: str,
-    comparison_path: str,
-    uncertainty_path: str,
-    systems_path: str,
-    baseline: str,
-    results: Path,
-    references_path: str | None = None,
-) -> None:
-    """Write the tables of summary, significance, uncertainty and systems, all of them CSV, into the folder of the results."""
-    summary, comparison, uncertainty = map(read_named_csv, (summary_path, comparison_path, uncertainty_path))
-    references = read_named_csv(references_path) if references_path else None
-    measures, sources = main_measures(summary), Sources()
-    by_measure = {}
-    for measure in measures:
-        marks = boards.significance_marks(comparison, measure, baseline)
-        sentences = boards.notes(summary, bool(marks), baseline, uncertainty, references)
-        by_measure[measure] = boards.leaderboard(summary, measure, marks, references), sentences
-    kinds = {table.name: (table, over) for table, over in boards.kind_tables(summary, measures[0])}
-    published = boards.published_table(summary, measures[0], sources)
-    tables = {
-        "leaderboard": by_measure[measures[0]],
-        "recall": by_measure.get(PUBLISHED[1], (None, [])),
-        "published": (published, sources.lines()),
-        "tasks": kinds.get("by-task", (None, [])),
-        "domains": kinds.get("by-domain", (None, [])),
-        "holes": (holes_table(summary), []),
-        "ranks": (boards.ranks_table(uncertainty, measures[0]), []),
-        "significance": (significance_table(comparison), []),
-        "uncertainty": (boards.uncertainty_table(uncertainty), []),
-        "systems": (systems_table(read_named_csv(systems_path)), []),
-        "datasets": (datasets_table(summary), []),
-    }
-    write_tables(tables, str(results))
-    write_text(Path(results, CITATIONS()), bibtex(summary["dataset"]) or "% no dataset of the catalogue\n")
-
-
-def write_tables(tables: Mapping[str, tuple[Table | None, Sequence[str]]], folder: str) -> None:
-    """Write tables, each with its notes, in both forms; None is a table that these results lack."""
-    for name, (table, sentences) in tables.items():
-        tex = "".join(f"% {line}\n" for line in sentences) + as_latex(table) if table else f"% {ABSENT}\n"
-        lines = "".join(f"- {markdown(line)}\n" for line in sentences)
-        for_notes = as_markdown(table) + ("\n" + lines if lines else "") if table else f"<!-- {ABSENT} -->\n"
-        for pattern, text in ((TABLE_TEX, tex), (TABLE_MD, for_notes)):
-            write_text(Path(folder, pattern(table=name)), text)
+def export_tables(*, results: Path, input_paths: Sequence[str], baseline: str) -> None:
+    """Write all tables into the folder of the results, in both forms and with their notes, and the BibTeX of the datasets."""
+    shared = Results(results, input_paths=input_paths, baseline=baseline)
+    for name, made in registered("table").items():
+        table = next(made(shared), None)
+        tex, text = f"% {ABSENT}\n", f"<!-- {ABSENT} -->\n"
+        if table and table.rows:
+            lines = "".join(f"- {markdown(note)}\n" for note in table.notes)
+            tex = "".join(f"% {note}\n" for note in table.notes) + as_latex(table)
+            text = as_markdown(table) + ("\n" + lines if lines else "")
+        write_text(results / TABLE_TEX(table=name), tex)
+        write_text(results / TABLE_MD(table=name), text)
+    write_text(results / CITATIONS(), bibtex(shared.summary["dataset"]) or "% no dataset of the catalogue\n")
 
 
 def as_latex(table: Table) -> str:

@@ -8,8 +8,10 @@ from matplotlib.figure import Figure
 
 from beirflow.evaluation.paired_tests import LEVEL
 from beirflow.evaluation.ranks import FEWEST_DATASETS, FEWEST_SYSTEMS, Friedman, alike
+from beirflow.report import figure_tables
 from beirflow.report.figure_style import below, full_width, words_only
-from beirflow.report.figure_tables import Results, ranks_table
+from beirflow.report.registry import figure
+from beirflow.report.results import Results
 
 ROW, BAR = 0.17, 0.07  # inches from name to name, and from bar to bar
 ABOVE = 0.3  # inches from the axis to the critical difference above it
@@ -22,9 +24,14 @@ MOST_TICKS = 12
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
+@figure(
+    "Average ranks",
+    alt="Diagram: average rank of each system over the datasets, with bars over systems that do not differ significantly."
+    " The numbers are in critical_difference.csv.",
+)
 def critical_difference(results: Results) -> Figure:
     """Draw systems by average rank, the best at the left; bars join systems that do not differ significantly."""
-    table = ranks_table(results.means, results.main_measure, results.blocks)
+    table = figure_tables.critical_difference(results)
     first = table.iloc[0]
     if np.isnan(first["p"]):
         if len(table) >= FEWEST_SYSTEMS and len(results.blocks) >= FEWEST_DATASETS:
@@ -38,8 +45,8 @@ def critical_difference(results: Results) -> Figure:
     depth = BAR * (len(spans) + 1) + ROW * (rows + 0.5)
     margin = LETTER * max(len(f"{system} {rank:.2f}  ") for system, rank in zip(table["system"], ranks, strict=True))
     width, height = max(full_width(), min(LEAST, full_width() / 2) + 2 * margin), ABOVE + 0.25 + depth + BELOW
-    figure = Figure(figsize=(width, height))
-    panel = figure.add_axes((margin / width, BELOW / height, 1 - 2 * margin / width, 1 - BELOW / height))
+    drawing = Figure(figsize=(width, height))
+    panel = drawing.add_axes((margin / width, BELOW / height, 1 - 2 * margin / width, 1 - BELOW / height))
     panel.set_axis_off()
     last = max(float(len(ranks)), 1 + test.critical_difference)
     ends = 1 - EDGE * (last - 1), last + EDGE * (last - 1)
@@ -49,8 +56,8 @@ def critical_difference(results: Results) -> Figure:
     for number, (start, end) in enumerate(spans, 1):
         panel.plot([ranks[start], ranks[end]], [-BAR * number] * 2, color="black", linewidth=2.4, solid_capstyle="round")
     _names(panel, table["system"].tolist(), ranks, -BAR * (len(spans) + 1), ends)
-    below(figure, _in_words(test, len(results.blocks), results.main_measure))
-    return figure
+    below(drawing, _in_words(test, len(results.blocks), results.main_measure))
+    return drawing
 
 
 def _in_words(test: Friedman, datasets: int, measure: str) -> str:

@@ -21,11 +21,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator
 
+from beirflow import WORKFLOW
 from beirflow.core.errors import DataError
 from beirflow.core.writing import atomic_path
 from beirflow.data.catalogue.schema import nearest
 from beirflow.report.analysis.lengths import Lengths
-from beirflow.report.registry import TEMPLATES
 
 WIDTH, FONT = 7.2, "DejaVu Sans"  # inches of a page with two columns, and a font that comes with matplotlib
 SINGLE = 4.32  # maximum inches of a figure with a single panel
@@ -74,7 +74,7 @@ def house_style(width: float = WIDTH, font: str = FONT) -> Iterator[None]:
     with mpl.rc_context():
         # The user's matplotlibrc must not change a byte.
         mpl.rcdefaults()
-        mpl.style.use(TEMPLATES / "figures.mplstyle")
+        mpl.style.use(WORKFLOW / "report/figures.mplstyle")
         mpl.rcParams.update({"figure.figsize": (width, width), "font.sans-serif": families})
         yield
 

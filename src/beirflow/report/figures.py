@@ -1,6 +1,7 @@
 """Draw the figures of the report as PDF and SVG. The same results give the same bytes."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from beirflow.config.main_measure import cutoff_of
+from beirflow.core.layout import SCORES
 from beirflow.evaluation.paired_tests import LEVEL, against
-from beirflow.report.figure_ranks import critical_difference
+from beirflow.report import figure_tables
 from beirflow.report.figure_style import (
     CELL,
     COLOURS,
@@ -33,8 +35,8 @@ from beirflow.report.figure_style import (
     violin_panels,
     words_only,
 )
-from beirflow.report.figure_tables import FRONTS, Results, pareto_table
-from beirflow.report.registry import FIGURES
+from beirflow.report.registry import figure, registered
+from beirflow.report.results import Blocks, Results
 
 COSTS = (
     ("documents_per_second", "documents indexed\nper second"),
@@ -50,30 +52,34 @@ PRINTED = (0.1, 0.25, 0.5, 0.75, 1.0)  # thresholds of the printed distribution 
 THRESHOLDS = np.arange(1, 101) / 100  # thresholds of the drawn one
 
 
+@figure(
+    "Difference to the baseline",
+    alt="Bars: for every dataset, the main measure of each system minus the baseline. The numbers are in the first table.",
+)
 def ndcg_difference(results: Results) -> Figure:
     """Draw by system the difference to the baseline on every dataset."""
-    others = [system for system in results.systems if system != results.baseline]
+    others = [system for system in results.system_names if system != results.baseline]
     if not others:
         return words_only(f"{results.baseline} is the only system: there is nothing to compare it with.")
-    height = 0.165 * len(results.datasets) + 0.45
-    figure, panels = small_multiples(others, height, HALF if len(others) <= 2 else PANEL, sharex=True, sharey=True)
+    height = 0.165 * len(results.rows) + 0.45
+    drawing, panels = small_multiples(others, height, HALF if len(others) <= 2 else PANEL, sharex=True, sharey=True)
     for system, panel in zip(others, panels, strict=True):
         _differences(panel, results, system)
     below(
-        figure,
+        drawing,
         f"{results.main_measure} minus that of {results.baseline}, with 95 % confidence interval; hatched where it is lower;"
         f" * different at the level of {LEVEL}, corrected for all comparisons with it",
     )
-    return figure
+    return drawing
 
 
 def _differences(panel: Axes, results: Results, system: str) -> None:
     """Draw bars with intervals, hatched if the baseline is better, with a star if significant."""
-    table = against(results.comparison, results.main_measure, results.baseline)
+    table = against(results.significance, results.main_measure, results.baseline)
     table = table[(table["system_a"] == system) | (table["system_b"] == system)]
     sign = np.where(table["system_a"] == system, 1, -1)
     table = table.assign(difference=sign * table["difference"], reach=(table["high"] - table["low"]) / 2)
-    table = table.set_index("dataset").loc[results.datasets]
+    table = table.set_index("dataset").loc[list(results.rows)]
     places, better = np.arange(len(table)), table["difference"] >= 0
     for which, colour, hatch in ((better, COLOURS[0], ""), (~better, COLOURS[5], "//////")):
         panel.barh(places[which], table["difference"][which], 0.7, color=colour, hatch=hatch, edgecolor="white", linewidth=0)
@@ -84,122 +90,151 @@ def _differences(panel: Axes, results: Results, system: str) -> None:
     panel.axvline(0, color="#333333", linewidth=0.6)
 
 
+@figure(
+    "Recall over k",
+    alt="Lines, or numbers for many systems: for every dataset, recall of each system over the cutoff. The numbers are under"
+    " “Every measure at every cutoff”.",
+)
 def recall_over_k(results: Results) -> Figure:
     """Draw recall at every cutoff on every dataset; for many systems, print it."""
-    measures = results.means[results.systems[0], results.datasets[0]]
+    measures = results.measures[results.system_names[0], next(iter(results.rows))]
     cutoffs = sorted(int(name.partition("@")[2]) for name in measures if name.startswith("Recall@"))
-    recall = {key: [measures[f"Recall@{k}"] for k in cutoffs] for key, measures in results.means.items()}
-    if len(results.systems) > MOST_LINES:
+    recall = {key: [measures[f"Recall@{k}"] for k in cutoffs] for key, measures in results.measures.items()}
+    if len(results.system_names) > MOST_LINES:
         text = "Recall@k over k; bold: the highest of a dataset at a k"
         return _printed(results, recall, [str(k) for k in cutoffs], text)
-    figure, panels = _curves(results, cutoffs, recall, "k", "Recall@k")
+    drawing, panels = _curves(results, cutoffs, recall, "k", "Recall@k")
     for panel in panels:
         panel.set_xscale("log")
         panel.set_xticks(cutoffs, [f"{k:,}" for k in cutoffs])
-    return figure
+    return drawing
 
 
+@figure(
+    "Distribution over queries",
+    alt="Lines, or numbers for many systems: for every dataset, the share of queries with at least a given main measure. The"
+    f" values are in {SCORES}.",
+)
 def ndcg_per_query(results: Results) -> Figure:
     """Draw the share of queries that reach a value, over the value; for many systems, print it."""
-    printed = len(results.systems) > MOST_LINES
+    printed = len(results.system_names) > MOST_LINES
     at = PRINTED if printed else THRESHOLDS
     shares = {key: 1 - np.searchsorted(np.sort(found), at) / len(found) for key, found in results.per_query.items()}
     text = f"with at least this {results.main_measure}"
     if printed:
         names = [f"{value:g}".removeprefix("0") for value in PRINTED]
         return _printed(results, shares, names, f"share of queries {text}; bold: the highest of a dataset")
-    figure, panels = _curves(results, THRESHOLDS, shares, text, "share of queries", markers=20)
+    drawing, panels = _curves(results, THRESHOLDS, shares, text, "share of queries", markers=20)
     for panel in panels:
         panel.set_xlim(-0.02, 1.02)
-    return figure
+    return drawing
 
 
 def _curves(results: Results, x: Any, y: Values, below_all: str, beside: str, markers: int = 1) -> tuple[Figure, list[Axes]]:
     """Draw a curve per system in a panel per dataset, with a marker every ``markers`` points."""
-    styles = style_of(results.systems)
-    figure, panels = small_multiples(results.datasets, 1.3, sharex=True, sharey=True)
-    for dataset, panel in zip(results.datasets, panels, strict=True):
-        for number, system in enumerate(results.systems):
+    styles = style_of(results.system_names)
+    drawing, panels = small_multiples(list(results.rows), 1.3, sharex=True, sharey=True)
+    for dataset, panel in zip(results.rows, panels, strict=True):
+        for number, system in enumerate(results.system_names):
             # Offset markers, so that overlapping curves remain distinguishable.
-            first = round(markers * (number + 0.5) / len(results.systems)) if markers > 1 else 0
+            first = round(markers * (number + 0.5) / len(results.system_names)) if markers > 1 else 0
             panel.plot(x, y[system, dataset], **styles[system], markevery=(first, markers))
         panel.set_ylim(-0.03, 1.03)
-    below(figure, below_all)
-    figure.supylabel(beside)
-    system_legend(figure, styles, lines=True)
-    return figure, panels
+    below(drawing, below_all)
+    drawing.supylabel(beside)
+    system_legend(drawing, styles, lines=True)
+    return drawing, panels
 
 
 def _printed(results: Results, values: Values, columns: Sequence[str], text: str) -> Figure:
     """Print values by system and dataset: a panel per dataset, a row per system."""
-    figure, panels = small_multiples(results.datasets, CELL * len(results.systems) + 0.35, sharey=True)
-    for dataset, panel in zip(results.datasets, panels, strict=True):
-        value_rows(panel, np.array([values[system, dataset] for system in results.systems]), columns, results.systems)
-    below(figure, text)
-    return figure
+    drawing, panels = small_multiples(list(results.rows), CELL * len(results.system_names) + 0.35, sharey=True)
+    for dataset, panel in zip(results.rows, panels, strict=True):
+        value_rows(panel, np.array([values[system, dataset] for system in results.system_names]), columns, results.system_names)
+    below(drawing, text)
+    return drawing
 
 
+@figure(
+    "Lengths of documents",
+    alt="Violins: for every dataset, lengths of all documents, of the relevant and of the retrieved. The quantiles are in the"
+    " table “Lengths of documents”.",
+)
 def document_lengths(results: Results) -> Figure:
     """Draw violins per dataset: all documents, relevant ones, and the first hits of each system."""
-    figure, panels = violin_panels(results.lengths, results.systems, WORDS, 0.17)
+    drawing, panels = violin_panels(results.lengths, results.system_names, WORDS, 0.17)
     for panel in panels:
         panel.axhline(1.5, color="#bbbbbb", linewidth=0.6)
-    return figure
+    return drawing
 
 
+@figure(
+    "Documents judged for no query",
+    alt="Points, or numbers for many systems: the main measure and the share of documents that are judged for no query. The"
+    " numbers are in the table “Documents judged for no query”.",
+)
 def holes(results: Results) -> Figure:
     """Draw the share of first hits judged for no query beside the main measure; for many systems, print both."""
-    styles = style_of(results.systems)
-    height = row_height(results.systems) * len(results.datasets) + 0.45
-    printed = len(results.systems) > MOST_LINES
+    styles = style_of(results.system_names)
+    height = row_height(results.system_names) * len(results.rows) + 0.45
+    printed = len(results.system_names) > MOST_LINES
     if printed:
-        height = CELL * len(results.datasets) + 1.2
+        height = CELL * len(results.rows) + 1.2
     cutoff = cutoff_of(results.main_measure)
     names = [results.main_measure, f"Hole@{cutoff}"]
-    figure, panels = small_multiples(names if printed else ["", ""], height, HALF, sharey=True)
+    drawing, panels = small_multiples(names if printed else ["", ""], height, HALF, sharey=True)
     for name, panel in zip(names, panels, strict=True):
         if printed:
-            table = np.array([[results.means[system, row][name] for system in results.systems] for row in results.datasets])
-            value_rows(panel, table, results.systems, results.datasets, mark_best=False)
+            table = np.array([[results.measures[system, row][name] for system in results.system_names] for row in results.rows])
+            value_rows(panel, table, results.system_names, list(results.rows), mark_best=False)
             panel.tick_params(axis="x", rotation=90)
             continue
-        values = {system: [results.means[system, row][name] for row in results.datasets] for system in results.systems}
-        dot_rows(panel, results.datasets, values, styles)
+        values = {system: [results.measures[system, row][name] for row in results.rows] for system in results.system_names}
+        dot_rows(panel, list(results.rows), values, styles)
         panel.set_xlim(-0.02, 1.02)
         panel.set_xlabel(name)
-    below(figure, f"{names[1]}: share of the first {cutoff} that is judged for no query")
+    below(drawing, f"{names[1]}: share of the first {cutoff} that is judged for no query")
     if not printed:
-        system_legend(figure, styles, lines=False)
-    return figure
+        system_legend(drawing, styles, lines=False)
+    return drawing
 
 
+@figure(
+    "Cost",
+    alt="Points: speed, seconds, memory and size of each system on every dataset. The numbers are in the last table.",
+)
 def cost(results: Results) -> Figure:
     """Plot four kinds of cost: a panel per kind, a row per dataset, a marker per system."""
-    styles = style_of(results.systems)
-    height = row_height(results.systems) * len(results.datasets) + 0.6
-    figure, panels = small_multiples([""] * len(COSTS), height, sharey=True)
+    styles = style_of(results.system_names)
+    height = row_height(results.system_names) * len(results.rows) + 0.6
+    drawing, panels = small_multiples([""] * len(COSTS), height, sharey=True)
     table = results.costs.set_index(["system", "dataset"])
     for (column, label), panel in zip(COSTS, panels, strict=True):
         unit, size = bytes_unit(table[column].max()) if column.endswith("_bytes") else ("", 1.0)
-        values = {system: [table[column][system, row] / size for row in results.datasets] for system in results.systems}
-        dot_rows(panel, results.datasets, values, styles)
+        values = {system: [table[column][system, row] / size for row in results.rows] for system in results.system_names}
+        dot_rows(panel, list(results.rows), values, styles)
         known = table[column].dropna() / size
         panel.set_xlabel(f"{label}{unit}" if len(known) else f"{label}:\nunknown")
         log_where_wide(panel, known)
-    system_legend(figure, styles, lines=False)
-    return figure
+    system_legend(drawing, styles, lines=False)
+    return drawing
 
 
+@figure(
+    "Score and cost",
+    alt="Points: the mean main measure of each system against milliseconds per query and index size. The numbers are"
+    " in pareto.csv.",
+)
 def pareto(results: Results) -> Figure:
     """Plot the main measure against cost, one panel per kind of cost, with the Pareto front."""
-    table, styles = pareto_table(results.means, results.costs, results.main_measure), style_of(results.systems)
-    figure, panels = small_multiples(["", ""], 2.2, HALF, sharey=True)
+    table, styles = figure_tables.pareto(results), style_of(results.system_names)
+    drawing, panels = small_multiples(["", ""], 2.2, HALF, sharey=True)
     unit, size = bytes_unit(table["index_bytes"].max())
     scales = {"seconds_per_query": ("milliseconds per query", 1000.0), "index_bytes": (f"index size on disk{unit}", 1 / size)}
     for (column, (label, factor)), panel in zip(scales.items(), panels, strict=True):
         known = table[table[column].notna()]
         costs = known[column] * factor
-        front = known[known[FRONTS[column]]].sort_values([column, results.main_measure])
+        front = known[known[figure_tables.FRONTS[column]]].sort_values([column, results.main_measure])
         panel.step(front[column] * factor, front[results.main_measure], where="post", color=GREY, linewidth=0.8, zorder=1)
         for system, x, y in zip(known["system"], costs, known[results.main_measure], strict=True):
             panel.plot(
@@ -209,25 +244,29 @@ def pareto(results: Results) -> Figure:
         panel.set_xlabel(label + missing)
         log_where_wide(panel, costs)
     panels[0].set_ylabel(f"mean {results.main_measure}")
-    datasets = "1 dataset" if len(results.datasets) == 1 else f"{len(results.datasets)} datasets"
-    below(figure, f"mean over {datasets}; line: Pareto front")
-    system_legend(figure, styles, lines=False)
-    return figure
+    datasets = "1 dataset" if len(results.rows) == 1 else f"{len(results.rows)} datasets"
+    below(drawing, f"mean over {datasets}; line: Pareto front")
+    system_legend(drawing, styles, lines=False)
+    return drawing
 
 
-FUNCTIONS = {
-    function.__name__: function
-    for function in (ndcg_difference, critical_difference, recall_over_k, ndcg_per_query, document_lengths, holes, pareto, cost)
-}
-"""Functions that draw the figures, by name."""
-
-
-def draw_figures(*, files: Results, folder: str, style: Mapping[str, Any] | None = None) -> None:
-    """Draw all figures as ``<name>.pdf`` and ``<name>.svg``, some with their numbers as ``<name>.csv``.
+def draw_figures(
+    *,
+    results: Path,
+    input_paths: Sequence[str],
+    baseline: str,
+    main_measure: str,
+    rows: Mapping[str, Sequence[str]],
+    blocks: Blocks,
+    folder: str,
+    style: Mapping[str, Any] | None = None,
+) -> None:
+    """Draw all figures as ``<name>.pdf`` and ``<name>.svg``.
 
     ``style`` has arguments of :func:`~beirflow.report.figure_style.house_style`. Raise DataError if values are not those that
     were recorded, or the font is missing.
     """
+    shared = Results(results, input_paths=input_paths, baseline=baseline, main_measure=main_measure, rows=rows, blocks=blocks)
     with house_style(**(style or {})):
-        for name in FIGURES:
-            save(FUNCTIONS[name](files), folder, name)
+        for name, draw in registered("figure").items():
+            save(draw(shared), folder, name)

@@ -1,16 +1,16 @@
 """Leaderboard: systems as rows, means first, then every dataset; the uncertainty of its numbers; and the published scores."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import repeat
 from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
 
+from beirflow.config.main_measure import PUBLISHED
 from beirflow.core.records import ASSUMED
 from beirflow.data.catalogue.catalogue import load_catalogue
-from beirflow.evaluation.paired_tests import LEVEL, against
+from beirflow.evaluation.paired_tests import HIGHER, LEVEL, LOWER, Marks, significance_marks
 from beirflow.evaluation.summary import (
     BETWEEN,
     DEVIATION,
@@ -28,14 +28,11 @@ from beirflow.evaluation.summary import (
     of_datasets,
     short_names,
 )
-from beirflow.evaluation.uncertainty import FEWEST, QUERIES
-from beirflow.report.pages import HEATS, Cell, Table, framed, number
-from beirflow.report.tables import SYSTEM, Sources, main_measures, number_columns, with_short_names
+from beirflow.report.pages import HEATS, SYSTEM, Cell, Table, number, number_columns
+from beirflow.report.registry import table
+from beirflow.report.results import Results, main_measures
+from beirflow.report.uncertainty import uncertainty_notes
 
-HIGHER, LOWER = "▲", "▼"
-"""Marks of significant differences to the baseline, corrected for all comparisons with it on a measure."""
-
-KINDS = {"task": "Means by task", "domain": "Means by domain"}  # groups of datasets, and the titles of their tables
 ON_TRUST = "§"  # mark of a model with published results of others
 TRUSTED = (
     f"{ON_TRUST}: results published by others in MTEB's layout, not verified: on the hub's copies of the data, and not tested,"
@@ -49,11 +46,25 @@ ENDS = (
     " score, which is not tested. Of a mean, the smallest number of its datasets."
 )
 TRAINED = "†"  # mark of a score on a dataset that the system was trained on
-Marks = Mapping[tuple[str, str], str]  # marks by system and dataset
 NOTHING: Marks = MappingProxyType({})
 
 
-def leaderboard(summary: pd.DataFrame, measure: str, marks: Marks = NOTHING, references: pd.DataFrame | None = None) -> Table:
+@table("results")
+def leaderboard(results: Results) -> Iterator[Table]:
+    """Yield a table of systems × means and datasets by each main measure."""
+    for measure in results.main_measures:
+        marks = significance_marks(results.significance, measure, results.baseline)
+        sentences = notes(results.summary, bool(marks), results.baseline, results.uncertainty, results.references)
+        yield replace(scores_table(results.summary, measure, marks, results.references), notes=sentences)
+
+
+@table("")
+def recall(results: Results) -> Iterator[Table]:
+    """Yield the leaderboard by the second published measure, if that is not the main one."""
+    return (board for board in leaderboard(results) if board.title == PUBLISHED[1] != results.main_measure)
+
+
+def scores_table(summary: pd.DataFrame, measure: str, marks: Marks = NOTHING, references: pd.DataFrame | None = None) -> Table:
     """Return a table of systems × means and datasets by one measure of ``summary.csv``, sorted by the first mean, descending.
 
     The rows of ``references``, the content of ``references.csv``, are at the end.
@@ -68,9 +79,9 @@ def leaderboard(summary: pd.DataFrame, measure: str, marks: Marks = NOTHING, ref
         key: (f" ± {spread[key]:.4f}" if key in spread else "") + (TRAINED if key in trained else "") + cut.get(key, "")
         for key in {*spread, *trained, *cut}
     }
-    table = _table(f"results-{measure}", measure, caption, _values(summary, measure), labels, len(means), marks, suffixes)
+    board = _table(measure, caption, _values(summary, measure), labels, len(means), marks, suffixes)
     of_others = [] if references is None or measure not in references else _references(references, measure, list(labels))
-    return replace(table, rows=[*table.rows, *of_others])
+    return replace(board, rows=[*board.rows, *of_others])
 
 
 def _references(references: pd.DataFrame, measure: str, labels: Sequence[str]) -> list[list[Cell]]:
@@ -90,18 +101,19 @@ def _references(references: pd.DataFrame, measure: str, labels: Sequence[str]) -
     return rows
 
 
-def own_leaderboard(summary: pd.DataFrame, measure: str) -> Table | None:
-    """Return systems × means and datasets, each by the measure of the dataset's authors; None if that is ``measure`` for all."""
+@table("results")
+def own_measures(results: Results) -> Iterator[Table]:
+    """Yield systems × means and datasets, each by the measure of the dataset's authors; none if that is the main one for all."""
+    summary, measure = results.summary, results.main_measure
     if OWN_MEASURE not in summary:
-        return None
+        return
     rows = [row for row in summary.to_dict("records") if not str(row[OWN_MEASURE]).startswith(NOT_AVERAGED)]
     own = {str(row["dataset"]): row[OWN_MEASURE] if isinstance(row[OWN_MEASURE], str) else measure for row in rows}
     values = {(str(r["system"]), str(r["dataset"])): r[OWN_SCORE if isinstance(r[OWN_MEASURE], str) else measure] for r in rows}
     means = {str(row["dataset"]) for row in rows if not isinstance(row["split"], str)}
     names = sorted(own, key=lambda name: name not in means)
     labels = {name: f"{name.partition(' (')[0] if name in means else name}: {own[name]}" for name in names}
-    caption = "Every dataset by the main measure of its authors"
-    return _table("own-measures", "Measures of the authors", caption, values, labels, len(means))
+    yield _table("Measures of the authors", "Every dataset by the main measure of its authors", values, labels, len(means))
 
 
 def _cut(summary: pd.DataFrame) -> dict[tuple[str, str], str]:
@@ -115,59 +127,33 @@ def _trained(summary: pd.DataFrame) -> set[tuple[str, str]]:
     return {key for key, split in splits.items() if split not in (NOT_TRAINED, NOT_STATED)}
 
 
-def significance_marks(comparison: pd.DataFrame, measure: str, baseline: str) -> Marks:
-    """Return the marks of significant differences in a measure, by system and dataset; none if it was not tested."""
-    marks = {}
-    for row in against(comparison, measure, baseline).query("p_holm < @LEVEL").to_dict("records"):
-        other, sign = (row["system_b"], -1) if row["system_a"] == baseline else (row["system_a"], 1)
-        marks[str(other), str(row["dataset"])] = HIGHER if sign * row["difference"] > 0 else LOWER
-    return marks
+@table("results")
+def tasks(results: Results) -> Iterator[Table]:
+    """Yield the means by task, with the datasets of each column; none if every dataset would be alone."""
+    return _by_kind(results, "task")
 
 
-def published_table(summary: pd.DataFrame, measure: str, sources: Sources) -> Table | None:
-    """Return the published scores of a measure with the difference to ours; None if nothing is comparable."""
-    if f"published_{measure}" not in summary:
-        return None
-    compared = summary[summary[f"published_{measure}"].notna()]
-    if compared.empty:
-        return None
-    datasets, rows = _names(compared), []
-    for system, part in compared.groupby("system", sort=False):
-        by_dataset: dict[str, Mapping[Any, Any]] = {row["dataset"]: row for row in part.to_dict("records")}
-        rows.append([Cell(str(system)), *(_published(by_dataset.get(name), str(system), measure, sources) for name in datasets)])
-    columns = [SYSTEM, *number_columns(datasets)]
-    caption = f"Published {measure}, and below it Δ (measured minus published); columns sort by Δ"
-    return Table(f"published-{measure}", f"{measure}: published scores", caption, columns, rows, close=True)
+@table("results")
+def domains(results: Results) -> Iterator[Table]:
+    """Yield the means by domain, likewise."""
+    return _by_kind(results, "domain")
 
 
-def _published(row: Mapping[Any, Any] | None, system: str, measure: str, sources: Sources) -> Cell:
-    if row is None:
-        return Cell("")
-    reference, difference = number(row[f"published_{measure}"]), number(row[f"difference_{measure}"], "+.4f")
-    note = sources.cite(system, row[f"source_{measure}"])
-    return Cell(f"{reference.text}\n{difference.text}", difference.value, note=note)
-
-
-def kind_tables(summary: pd.DataFrame, measure: str) -> list[tuple[Table, list[str]]]:
-    """Return the means by task and by domain with the datasets of each column; none if every dataset would be alone."""
-    kinds, tables = load_catalogue().kinds, []
-    values = _values(summary[summary["split"].notna()], measure)
+def _by_kind(results: Results, kind: str) -> Iterator[Table]:
+    kinds, measure, members = load_catalogue().kinds, results.main_measure, dict[str, list[str]]()
+    values = _values(results.summary[results.summary["split"].notna()], measure)
     datasets = dict.fromkeys(dataset for _, dataset in values)
-    for kind, title in KINDS.items():
-        members: dict[str, list[str]] = {}
-        for dataset in (dataset for dataset in datasets if dataset in kinds):
-            members.setdefault(kinds[dataset][kind], []).append(dataset)
-        if not any(1 < len(names) < len(datasets) for names in members.values()):
-            continue
+    for dataset in (dataset for dataset in datasets if dataset in kinds):
+        members.setdefault(kinds[dataset][kind], []).append(dataset)
+    if any(1 < len(names) < len(datasets) for names in members.values()):
         means = {
             (system, group): sum(values[system, name] for name in names) / len(names)
             for system in dict.fromkeys(system for system, _ in values)
             for group, names in members.items()
         }
         caption = f"{measure}: the plain mean over the datasets of a {kind}"
-        table = _table(f"by-{kind}", title, caption, means, {group: group for group in members}, len(members))
-        tables.append((table, [f"{group}: {', '.join(names)}." for group, names in members.items()]))
-    return tables
+        board = _table(f"Means by {kind}", caption, means, {group: group for group in members}, len(members))
+        yield replace(board, notes=[f"{group}: {', '.join(names)}." for group, names in members.items()])
 
 
 def _names(table: pd.DataFrame, column: str = "dataset") -> list[str]:
@@ -179,7 +165,6 @@ def _values(summary: pd.DataFrame, measure: str) -> dict[Any, float]:
 
 
 def _table(
-    name: str,
     title: str,
     caption: str,
     values: Mapping[tuple[str, str], float],
@@ -206,7 +191,7 @@ def _table(
             heat = _heat(value, known) if several and value == value else 0
             row.append(Cell(plain.text + suffixes.get(key, ""), plain.value, best, marks.get(key, ""), heat))
     columns = [SYSTEM, *number_columns(labels.values(), means if ranked else 0)]
-    return Table(name, title, caption, columns, rows, tall=True, close=True)
+    return Table("", title, caption, columns, rows, tall=True, close=True)
 
 
 def _heat(value: float, known: Sequence[float]) -> int:
@@ -231,7 +216,7 @@ def notes(
     signs = [
         (len(set(summary["system"])) > 1, "Bold: best of a column. Shade: position between worst and best of the column."),
         (marked, f"{HIGHER} {LOWER}: significantly higher or lower than the baseline, {baseline} ({tested})."),
-        *((True, sentence) for sentence in _uncertainty_notes(uncertainty)),
+        *((True, sentence) for sentence in uncertainty_notes(uncertainty)),
         (
             SEEDS in summary,
             "±: standard deviation over seeds, of a mean over them; such means have no interval, test or rank.",
@@ -251,64 +236,3 @@ def notes(
         sentences.append(f"Assumed (not specified in the model files): {BETWEEN.join(assumed)}.")
     sentences += [f"Judgements of {each}." for each in of_datasets(summary)]
     return [*sentences, TRUSTED] if references is not None else sentences
-
-
-def ranks_table(uncertainty: pd.DataFrame, measure: str) -> Table | None:
-    """Return the uncertainty of the first column of a leaderboard, best system first; None if the measure was not tested.
-
-    That column is the first mean over datasets, or a single dataset. The draws are those of queries.
-    """
-    of_measure = uncertainty[(uncertainty["measure"] == measure) & (uncertainty["resampled"] == QUERIES)]
-    if of_measure.empty:
-        return None
-    means = [name for name in _names(of_measure) if "mean of " in name]
-    dataset = (means or _names(of_measure))[0]
-    label, several = dataset.partition(" (")[0], len(set(of_measure["system"])) > 1
-    rows = _with_spans(of_measure[of_measure["dataset"] == dataset].sort_values("rank", kind="stable"))
-    alone = () if several else ("ranks", "first", "groups")
-    return framed("ranks-{measure}", rows, alone, measure=measure, dataset=label)
-
-
-def nanobeir_table(nanobeir: pd.DataFrame, measure: str) -> Table | None:
-    """Return ``nanobeir.csv`` of a measure; None without a dataset both in full and as NanoBEIR's sample."""
-    rows = nanobeir[nanobeir["measure"] == measure]
-    return None if rows.empty else framed("nanobeir-{measure}", with_short_names(rows), measure=measure)
-
-
-def _uncertainty_notes(uncertainty: pd.DataFrame | None) -> list[str]:
-    """Return notes on the columns of ranks, and on the power of each dataset; none without intervals."""
-    if uncertainty is None or uncertainty.empty:
-        return []
-    interval = "95 %: confidence interval of the mean (bootstrap over queries)"
-    sentences = [f"{interval}; unknown for fewer than {FEWEST} queries, and where all have the same value."]
-    if uncertainty["system"].nunique() < 2:
-        return sentences
-    sentences.append(
-        "Rank: its 95 % interval over the same draws. P(best): the share of draws in which the system is the best. Group:"
-        " systems that share a letter are not significantly different after Holm's correction for all pairs."
-    )
-    measure = str(uncertainty["measure"].iloc[0])
-    known = with_short_names(uncertainty[uncertainty["measure"] == measure].dropna(subset="detectable"))
-    by_dataset = dict(zip(known["dataset"], known["detectable"], strict=True))
-    detectable = ", ".join(f"{name} {value:.4f}" for name, value in by_dataset.items())
-    power = f"Minimum detectable difference in {measure} (80 % power, a single test at level {LEVEL}, median of all pairs)"
-    larger = "Marks and letters are corrected for the number of tests, so they need larger ones."
-    return [*sentences, f"{power}: {detectable}. {larger}"] if detectable else sentences
-
-
-def uncertainty_table(uncertainty: pd.DataFrame) -> Table:
-    """Return ``uncertainty.csv``: every system on every dataset and in every mean."""
-    return framed("uncertainty-table", _with_spans(with_short_names(uncertainty)))
-
-
-def _with_spans(uncertainty: pd.DataFrame) -> pd.DataFrame:
-    """Add the columns ``interval`` and ``ranks``, cells of the bounds of means and of ranks."""
-    means = map(_span, uncertainty["low"], uncertainty["high"], repeat(".4f"))
-    ranks = map(_span, uncertainty["rank_low"], uncertainty["rank_high"])
-    return uncertainty.assign(interval=pd.Series([*means], uncertainty.index), ranks=pd.Series([*ranks], uncertainty.index))
-
-
-def _span(low: float, high: float, form: str = "g") -> Cell:
-    """Return the cell of an interval: one number if both bounds are printed alike, words if they are unknown."""
-    first, last = (format(bound, form) for bound in (low, high))
-    return Cell("unknown" if low != low else first if first == last else f"{first}–{last}", low)

@@ -11,7 +11,7 @@ from beirflow.core.kinds import PATTERNS
 from beirflow.core.layout import REPORT, SUMMARY
 from beirflow.core.patterns import Pattern
 from beirflow.data.catalogue.schema import nearest
-from beirflow.report.registry import FIGURES, TABLES
+from beirflow.report.registry import functions
 
 SHOWN = 5  # maximum number of names of systems or datasets in the text
 
@@ -101,8 +101,8 @@ def _known(experiment: Experiment) -> dict[str, list[str]]:
         "row": list(experiment.rows_of_forums),
         "archive": list(experiment.catalogue.datasets),
         "analyzer": sorted(experiment.expansions.indexes),
-        "table": [*TABLES],
-        "figure": [*FIGURES],
+        "table": [*functions("table")],
+        "figure": [*functions("figure")],
     }
     for extension in extensions():
         for name, values in extension.names.items():

@@ -6,8 +6,8 @@ policy of a page allows only its own script.
 
 import hashlib
 from base64 import b64encode
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from string import ascii_lowercase
@@ -17,12 +17,13 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from beirflow import WORKFLOW
 from beirflow.core.digests import file_digest
 from beirflow.core.extensions import with_extensions
 from beirflow.core.records import Job, write_record
 from beirflow.core.writing import write_text
-from beirflow.data.catalogue.schema import read_yaml
-from beirflow.report.registry import TEMPLATES, Figure
+
+TEMPLATES = WORKFLOW / "report"
 
 HEATS = 6  # shades of a column by nearness to its best number; the style has one for each
 
@@ -32,13 +33,33 @@ class Column:
     """A column of a table."""
 
     label: str  # header
+    form: str | Callable[[float], str] = ".4f"  # of numbers, Python's or a function
     number: bool = True  # whether it holds numbers: right-aligned, sorted by value
     classes: str = "number"  # CSS classes
+    unit: float = 1  # divisor of the values of a frame
 
 
 def words(label: str, classes: str = "") -> Column:
     """Return a column of words."""
     return Column(label, number=False, classes=classes)
+
+
+DATASET, SYSTEM = words("Dataset", "stub"), words("System", "stub")
+
+MOST_FLAT = 6  # number of columns above which headers are rotated
+
+
+def number_columns(labels: Iterable[str], first: int = 0) -> list[Column]:
+    """Return columns of numbers, with a separator before number ``first``; many columns have rotated headers."""
+    names = list(labels)
+    upright = " upright" if len(names) > MOST_FLAT else ""
+    return [
+        Column(label, classes=("number group" if first and i == first else "number") + upright) for i, label in enumerate(names)
+    ]
+
+
+Columns = Mapping[str, Column | Mapping[str, Column]]
+"""By key of a frame the columns from left to right; those below a header of their own are a mapping by that header."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +86,7 @@ class Table:
     groups: Sequence[tuple[str, int]] = ()
     tall: bool = False  # whether it scrolls in a frame of limited height
     close: bool = False  # whether its columns are narrow
+    notes: Sequence[str] = ()  # sentences below it
 
 
 class Notes:
@@ -82,57 +104,45 @@ class Notes:
         return [f"{letter}: {text}" for text, letter in self._letters.items()]
 
 
-def number(value: Any, form: str = ".4f") -> Cell:
+def number(value: Any, form: str | Callable[[float], str] = ".4f") -> Cell:
     """Return a cell for a number, with a true minus sign; an empty one for None and not-a-number."""
-    missing = value is None or value != value
-    return Cell("") if missing else Cell(format(value, form).replace("-", "−"), float(value))
+    if value is None or value != value:
+        return Cell("")
+    text = format(value, form) if isinstance(form, str) else form(value)
+    return Cell(text.replace("-", "−"), float(value))
 
 
-def framed(name: str, frame: pd.DataFrame, without: Collection[str] = (), **named: str) -> Table:
-    """Build a table of ``workflow/report/tables.yaml`` from a data frame, ``without`` some columns.
+def framed(
+    title: str,
+    caption: str,
+    frame: pd.DataFrame,
+    columns: Columns,
+    *,
+    without: Collection[str] = (),
+    name: str = "",
+    **options: Any,
+) -> Table:
+    """Build a table from a data frame, ``without`` some of the columns; ``options`` are fields of :class:`Table`.
 
-    ``named`` fills in the names in braces. A :class:`Cell` is used as is; unknown numbers, and non-text in a column of words, are
-    empty.
+    A :class:`Cell` is used as is; unknown numbers, and non-text in a column of words, are empty.
     """
-    about: dict[str, Any] = {
-        key: value.format(**named) if isinstance(value, str) else value for key, value in shown_tables()[name].items()
-    }
-    columns, groups, rows = list[Column](), list[tuple[str, int]](), [list[Cell]() for _ in range(len(frame))]
-    for label, entry in about.pop("columns").items():
-        is_group = isinstance(entry, dict) and "label" not in entry
-        members = {key.format(**named): each for key, each in (entry if is_group else {label: entry}).items()}
-        members = {key: each for key, each in members.items() if key not in without}
-        groups += [(label.format(**named), len(members))] if is_group and members else []
-        for place, (key, each) in enumerate(members.items()):
-            shown = each if isinstance(each, dict) else {"label": each}
-            form, starts = shown.get("form"), is_group and label and not place
-            classes = shown.get("classes", "number" if form else "") + (" group" if starts else "")
-            columns.append(Column(shown["label"].format(**named), form is not None, classes.lstrip()))
+    shown, groups, rows = list[Column](), list[tuple[str, int]](), [list[Cell]() for _ in range(len(frame))]
+    for label, entry in columns.items():
+        members = {label: entry} if isinstance(entry, Column) else entry
+        members = {key: column for key, column in members.items() if key not in without}
+        groups += [] if isinstance(entry, Column) or not members else [(label, len(members))]
+        for place, (key, column) in enumerate(members.items()):
+            starts = label and not place and not isinstance(entry, Column)
+            shown.append(replace(column, classes=f"{column.classes} group".lstrip()) if starts else column)
             for row, value in zip(rows, frame[key], strict=True):
-                row.append(value if isinstance(value, Cell) else _cell(value, form, shown.get("unit", 1)))
-    return Table(name.format(**named), columns=columns, rows=rows, groups=groups, **about)
+                row.append(value if isinstance(value, Cell) else _cell(value, column))
+    return Table(name, title, caption, shown, rows, groups, **options)
 
 
-@cache
-def shown_tables() -> dict[str, dict[str, Any]]:
-    """Return the content of ``tables.yaml`` of the workflow and of extensions, by name of the table.
-
-    Columns that an extension adds to a group follow its first one.
-    """
-    core, *others = (read_yaml(path) for folder in with_extensions(TEMPLATES) if (path := folder / "tables.yaml").is_file())
-    tables: dict[str, dict[str, Any]] = core
-    for name, table in (each for more in others for each in more.items()):
-        for group, columns in table["columns"].items() if name in tables else ():
-            (first, shown), *others = tables[name]["columns"][group].items()
-            tables[name]["columns"][group] = {first: shown, **columns, **dict(others)}
-        tables.setdefault(name, table)
-    return tables
-
-
-def _cell(value: Any, form: str | None, unit: float) -> Cell:
-    if form is None or value is None or value != value:
+def _cell(value: Any, column: Column) -> Cell:
+    if not column.number or value is None or value != value:
         return Cell(value if isinstance(value, str) else "")
-    return Cell(FORMS[form](value / unit), float(value / unit)) if form in FORMS else number(value / unit, form)
+    return number(value / column.unit, column.form)
 
 
 def short(value: float) -> str:
@@ -140,17 +150,14 @@ def short(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _least(value: float) -> str:
+def least(value: float) -> str:
     """Return a short number, or ``< 0.001``."""
     return "< 0.001" if 0 < value < 0.001 else short(value)
 
 
-FORMS: Mapping[str, Callable[[float], str]] = {
-    "short": short,
-    "least": _least,
-    "p": lambda p: "< 0.0001" if p < 0.0001 else f"{p:.4f}",
-}
-"""Number formats besides those of Python, by name in ``tables.yaml``."""
+def p_value(p: float) -> str:
+    """Return p with four decimals, or ``< 0.0001``."""
+    return "< 0.0001" if p < 0.0001 else f"{p:.4f}"
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
@@ -163,9 +170,9 @@ def listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else "none"
 
 
-def embedded(figure: Figure, svg: Path) -> dict[str, str]:
+def embedded(title: str, alt: str, svg: Path) -> dict[str, str]:
     """Return a figure for a template, embedded as an image, which isolates it from the page."""
-    return {"title": figure.title, "alt": figure.alt, "data": b64encode(svg.read_bytes()).decode()}
+    return {"title": title, "alt": alt, "data": b64encode(svg.read_bytes()).decode()}
 
 
 def write_page(template: str, path: str | Path, values: Mapping[str, Any], *, scripts: Sequence[str] = ()) -> None:

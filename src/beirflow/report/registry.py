@@ -1,32 +1,70 @@
-"""Figures and tables of the report, from ``workflow/report/registry.yaml``: names, titles and descriptions.
+"""Tables, figures and CSV of the report: each is a function of the results with a decorator, and is known by its name.
 
-Rules, pages and audits use this module, so it imports nothing large. The function of the same name in
-:mod:`beirflow.report.figures` draws a figure; its caption is ``workflow/report/<name>.rst``, also for Snakemake's own report.
+The functions are in the modules of this folder, and in ``shown.py`` of extensions. Rules need their names and import nothing
+large, so names are read from the sources. Sentences above a table are in ``workflow/report/about/<name>.html.j2``, if there are
+any; the caption of a figure is ``workflow/report/<name>.rst``, also in Snakemake's own report.
 """
 
-from collections.abc import Mapping
-from typing import NamedTuple
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from beirflow import WORKFLOW
-from beirflow.core import layout
-from beirflow.data.catalogue.schema import read_yaml
+from beirflow.core.extensions import extensions
+from beirflow.run.by_name import by_name
 
-TEMPLATES = WORKFLOW / "report"
+if TYPE_CHECKING:
+    from beirflow.report.results import Results
 
-_REGISTRY = read_yaml(TEMPLATES / "registry.yaml")
+DECORATED = re.compile(r"^@(table|figure|frame)\b.*?^def (\w+)", re.MULTILINE | re.DOTALL)
 
-
-class Figure(NamedTuple):
-    """A figure on a page: heading, alternative text, and the name of the CSV of its numbers, if any."""
-
-    title: str
-    alt: str
-    table: str = ""
+Made = TypeVar("Made")
 
 
-FIGURES: Mapping[str, Figure] = {
-    name: Figure(**{key: value.format_map(vars(layout)) for key, value in entry.items()})
-    for name, entry in _REGISTRY["figures"].items()
-}
-FIGURE_TABLES = tuple(figure.table for figure in FIGURES.values() if figure.table)
-TABLES: tuple[str, ...] = tuple(_REGISTRY["tables"])
+@dataclass(frozen=True)
+class Shown(Generic[Made]):
+    """A function of the results, and where and how the report shows what it returns."""
+
+    make: Callable[["Results"], Made]
+    section: str = ""  # of the report, which has the tables of a section one below the other
+    title: str = ""  # of a figure
+    alt: str = ""  # text for readers who do not see the figure
+
+    def __call__(self, results: "Results") -> Made:
+        """Make it."""
+        return self.make(results)
+
+
+def table(section: str) -> Callable[[Callable[["Results"], Made]], Shown[Made]]:
+    """Decorate a function that yields tables of a section of the report, of which ``tables/<name>`` has the first.
+
+    Without any, these results have no such table. Without a section, the table is only exported.
+    """
+    return lambda make: Shown(make, section)
+
+
+def figure(title: str, *, alt: str) -> Callable[[Callable[["Results"], Made]], Shown[Made]]:
+    """Decorate a function that draws ``figures/<name>`` as PDF and SVG."""
+    return lambda make: Shown(make, "figures", title, alt)
+
+
+def frame(make: Callable[["Results"], Made]) -> Shown[Made]:
+    """Decorate a function that returns the numbers of ``figures/<name>.csv``, beside the figure of that name."""
+    return Shown(make)
+
+
+@cache
+def functions(kind: str) -> dict[str, str]:
+    """Return the functions of a decorator by name, as ``module:function``, in the order of files and lines."""
+    modules = {f"{__package__}.{path.stem}": path for path in sorted(Path(__file__).parent.glob("*.py"))}
+    modules |= {f"{each.package}.shown": each.folder / "shown.py" for each in extensions()}
+    sources = {module: path.read_text(encoding="utf-8") for module, path in modules.items() if path.is_file()}
+    found = ((*match.groups(), module) for module, source in sources.items() for match in DECORATED.finditer(source))
+    return {name: f"{module}:{name}" for decorator, name, module in found if decorator == kind}
+
+
+def registered(kind: str) -> dict[str, Shown[Any]]:
+    """Return all of a decorator by name; this imports what they need."""
+    return {name: by_name(function) for name, function in functions(kind).items()}

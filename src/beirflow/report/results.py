@@ -1,17 +1,20 @@
-"""Results in a folder as frames, for notebooks and scripts."""
+"""Results in a folder as frames: for notebooks and scripts, and for the jobs that make tables, figures and pages of them."""
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
+from os.path import relpath
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from beirflow.config.main_measure import PUBLISHED
 from beirflow.core import layout
 from beirflow.core.csv_files import read_named_csv
 from beirflow.core.errors import DataError
@@ -23,8 +26,15 @@ from beirflow.data.corpus_files import read_table
 from beirflow.evaluation.scores import long_form, read_means, read_per_query
 from beirflow.ranking.run_file import read_run
 from beirflow.report.analysis.document_scan import query_texts, texts_of
+from beirflow.report.analysis.lengths import Lengths, added_up, by_name
 
 MOST_NAMES = 8  # maximum number of names in a message
+
+
+Means = Mapping[tuple[str, str], Mapping[str, float]]  # by system and dataset, the measures
+
+Blocks = Sequence[Sequence[str]]
+"""Datasets whose ranks are averaged, grouped by corpus, without those that any compared system was trained on."""
 
 
 class Results:
@@ -35,6 +45,11 @@ class Results:
 
     Args:
         folder: The folder that the workflow writes, ``results`` by default.
+        baseline: The system that others are compared with; by default that of the configuration.
+        main_measure: By which systems are ranked; by default that of the summary.
+        input_paths: The files that a job may read, its inputs; by default all in the folder.
+        rows: The corpora of every dataset; by default the forums of each, or the dataset itself.
+        blocks: The datasets of average ranks, see :data:`Blocks`; by default every dataset is one.
 
     Raises:
         DataError: The folder has no results, or those of another format; or, from an attribute, the file behind it was changed
@@ -46,18 +61,38 @@ class Results:
         >>> results.hits("bm25", "scifact", k=10, texts=True)
     """
 
-    def __init__(self, folder: str | PathLike[str] = "results") -> None:
+    def __init__(
+        self,
+        folder: str | PathLike[str] = "results",
+        *,
+        baseline: str = "",
+        main_measure: str = "",
+        input_paths: Sequence[str] | None = None,
+        rows: Mapping[str, Sequence[str]] | None = None,
+        blocks: Blocks | None = None,
+    ) -> None:
         self.folder = Path(folder).expanduser()
-        if not (self.folder / layout.SUMMARY).is_file() and not self._files(layout.METRICS):
+        self.inputs = None if input_paths is None else {Path(relpath(path, folder)).as_posix(): None for path in input_paths}
+        given = {"baseline": baseline, "main_measure": main_measure, "rows": rows, "blocks": blocks}
+        vars(self).update({name: value for name, value in given.items() if value})  # before what properties find
+        if self.inputs is not None:
+            return
+        if not (self.folder / layout.SUMMARY).is_file() and not self.paths(layout.METRICS):
             expected = f"expected a folder of results, with {layout.SUMMARY} or {layout.METRICS}"
             raise DataError(f"{self.folder}: {expected}; found {_content(self.folder)}")
-        if (manifest := self.folder / layout.MANIFEST).is_file():
-            read_json(manifest)  # tables state no format of their own
+        if self.has(layout.MANIFEST):
+            _ = self.manifest  # tables state no format of their own
 
     def __repr__(self) -> str:
-        pairs = self._files(layout.METRICS)
+        pairs = self.paths(layout.METRICS)
         systems, datasets = (sorted({each[key] for each in pairs.values()}) for key in ("system", "dataset"))
         return f"Results({str(self.folder)!r}): {_some(systems, 'systems')}; {_some(datasets, 'datasets')}"
+
+    @cached_property
+    def records(self) -> dict[tuple[str, str], dict[str, Any]]:
+        """The record of the means of every system on every dataset and forum, by both names."""
+        found = (read_means(str(path)) for path in self.paths(layout.METRICS))
+        return {(each["system"], each["dataset"]): each for each in found}
 
     @cached_property
     def means(self) -> pd.DataFrame:
@@ -65,19 +100,55 @@ class Results:
 
         A dataset of forums has the mean of its forums, which have rows of their own.
         """
-        found = [read_means(str(path)) for path in self._files(layout.METRICS)]
-        index = pd.MultiIndex.from_tuples([(each["system"], each["dataset"]) for each in found], names=["system", "dataset"])
-        return pd.DataFrame([each["measures"] for each in found], index=index, dtype=float)
+        index = pd.MultiIndex.from_tuples([*self.records], names=["system", "dataset"])
+        return pd.DataFrame([each["measures"] for each in self.records.values()], index=index, dtype=float)
+
+    @cached_property
+    def measures(self) -> Means:
+        """The same by system and dataset, without forums."""
+        return {key: each["measures"] for key, each in self.records.items() if key[1] in self.rows}
+
+    @cached_property
+    def rows(self) -> Mapping[str, Sequence[str]]:
+        """The corpora of every dataset: its forums, or itself."""
+        forums = {forum for each in self.records.values() for forum in each.get("forums", ())}
+        return {name: each.get("forums", [name]) for (_, name), each in self.records.items() if name not in forums}
+
+    @cached_property
+    def system_names(self) -> list[str]:
+        """Names of all systems."""
+        return list(dict.fromkeys(system for system, _ in self.records))
+
+    @cached_property
+    def baseline(self) -> str:
+        """Name of the system that others are compared with."""
+        configuration = self.manifest["configuration"]
+        return str(configuration.get("baseline") or configuration["systems"][0])
+
+    @cached_property
+    def main_measure(self) -> str:
+        """Name of the measure by which systems are ranked: the first of the summary."""
+        return self.main_measures[0]
+
+    @cached_property
+    def main_measures(self) -> list[str]:
+        """Names of the measures with tables of their own: the main one, then those with published scores."""
+        return main_measures(self.summary)
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """Datasets whose ranks are averaged, each for itself."""
+        return [[name] for name in self.rows]
 
     @cached_property
     def scores(self) -> pd.DataFrame:
         """Every measure of every query: ``system``, ``dataset``, ``query``, ``measure``, categories, and ``value``, float64."""
-        paths = {path: self.folder / layout.METRICS(**names) for path, names in self._files(layout.PER_QUERY).items()}
+        paths = {path: self.folder / layout.METRICS(**names) for path, names in self.paths(layout.PER_QUERY).items()}
         if paths:
             tables = [long_form(*read_per_query(str(means), str(path))) for path, means in paths.items()]
             table = pa.concat_tables(tables)
         else:
-            table = self._read(layout.SCORES, pq.read_table)
+            table = self.read(layout.SCORES, pq.read_table)
         frame: pd.DataFrame = table.unify_dictionaries().to_pandas()
         return frame.rename(columns={"query_id": "query"})
 
@@ -105,6 +176,42 @@ class Results:
     def systems(self) -> pd.DataFrame:
         """``systems.csv``: every setting of every system, with its source."""
         return self._csv(layout.SYSTEMS)
+
+    @cached_property
+    def nanobeir(self) -> pd.DataFrame:
+        """``nanobeir.csv``: whether NanoBEIR orders systems as the full datasets do."""
+        return self._csv(layout.NANOBEIR)
+
+    @cached_property
+    def references(self) -> pd.DataFrame | None:
+        """``references.csv``: unverified results of others; None without any."""
+        return self._csv(layout.REFERENCES) if self.has(layout.REFERENCES) else None
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """``manifest.json``: configuration, code, environment and digests."""
+        return self.read(layout.MANIFEST, read_json)
+
+    @cached_property
+    def per_query(self) -> dict[tuple[str, str], np.ndarray]:
+        """Main measure of every query by system and dataset, of all forums together, float64."""
+        of_corpus = {}
+        for path, names in self.paths(layout.PER_QUERY).items():
+            means = self.folder / layout.METRICS(**names)
+            _, table = read_per_query(str(means), str(path), [self.main_measure])
+            of_corpus[names["system"], names["dataset"]] = table[0].to_numpy()
+        return {
+            (system, row): np.concatenate([of_corpus[system, corpus] for corpus in corpora])
+            for system in self.system_names
+            for row, corpora in self.rows.items()
+        }
+
+    @cached_property
+    def lengths(self) -> dict[str, Lengths]:
+        """Lengths in words by dataset, of all documents, of the relevant ones and of the first hits of every system."""
+        found = map(read_json, self.paths(layout.INSPECTION))
+        of_corpus = {each["dataset"]: by_name(each["lengths"]) for each in found}
+        return {row: added_up([of_corpus[corpus] for corpus in corpora]) for row, corpora in self.rows.items()}
 
     def hits(self, system: str, dataset: str, k: int | None = None, *, texts: bool = False) -> pd.DataFrame:
         """Read the run of a system on a dataset, or on one of its forums.
@@ -136,8 +243,8 @@ class Results:
             judged = read_table(qrels, ["query_id", "doc_id", "score"]).rename_columns(["query", "document", "grade"]).to_pandas()
             hits = hits.merge(judged.astype({"grade": "Int64"}), "left", on=["query", "document"])
         if texts:
-            queries = self._read(layout.QUERIES, query_texts, dataset=dataset)
-            documents = self._read(layout.DOCUMENTS, lambda file: texts_of(str(file), {*hits["document"]}), dataset=dataset)
+            queries = self.read(layout.QUERIES, query_texts, dataset=dataset)
+            documents = self.read(layout.DOCUMENTS, lambda file: texts_of(str(file), {*hits["document"]}), dataset=dataset)
             for kind, known in (("query", queries), ("document", documents)):
                 if others := {*hits[kind]} - known.keys():
                     problem = f"the corpus of {dataset} has no {kind} {min(others)!r}, so the run is of another one"
@@ -147,19 +254,29 @@ class Results:
                 hits[name] = [documents[document][place] for document in hits["document"]]
         return hits
 
-    def _files(self, pattern: Pattern) -> dict[Path, dict[str, str]]:
-        """Return the files of a pattern with their names in it, in order of the paths."""
-        paths = sorted(self.folder.glob(pattern.folder() + "**/*"))
-        named = {path: pattern.names_in(path.relative_to(self.folder).as_posix()) for path in paths}
-        return {path: names for path, names in named.items() if names}
+    def paths(self, pattern: Pattern) -> dict[Path, dict[str, str]]:
+        """Return the files of a pattern with their names in it: of a job in the order of its inputs, else of their paths."""
+        if self.inputs is None:
+            found = [path.relative_to(self.folder).as_posix() for path in sorted(self.folder.glob(f"{pattern.folder()}**/*"))]
+        else:
+            found = [*self.inputs]
+        named = {path: pattern.names_in(path) for path in found}
+        return {self.folder / path: names for path, names in named.items() if names is not None}
 
-    def _csv(self, name: str) -> pd.DataFrame:
-        return self._read(name, lambda path: read_named_csv(str(path)))
+    def has(self, pattern: Pattern, **names: str) -> bool:
+        """Test whether a file is there and may be read."""
+        path = pattern(**names)
+        return (self.folder / path).is_file() if self.inputs is None else path in self.inputs
 
-    def _read(self, pattern: str, read: Callable[[Path], Any], **names: str) -> Any:
-        """Read a file; DataError with the command that makes it if it is missing or damaged."""
-        path = self.folder / pattern.format(**names)
-        if not path.is_file():
+    def _csv(self, pattern: Pattern) -> pd.DataFrame:
+        return self.read(pattern, lambda path: read_named_csv(str(path)))
+
+    def read(self, pattern: Pattern, read: Callable[[Path], Any], **names: str) -> Any:
+        """Read a file with a function; DataError with the command that makes it if it is missing or damaged."""
+        path = self.folder / pattern(**names)
+        if not self.has(pattern, **names):
+            if self.inputs is not None:
+                raise LookupError(f"{path} is read by a job whose rule does not name it as an input")
             command = f"snakemake --cores 8 -- {shlex.quote(str(path))}"
             raise DataError(f"{path} is not there. Make it, with the --configfile of these results if they have one: {command}")
         with reading(path):
@@ -167,7 +284,7 @@ class Results:
 
     def _no_run(self, system: str, dataset: str) -> DataError:
         """Return the error for a run that is not there."""
-        runs = list(self._files(layout.RUN).values())
+        runs = list(self.paths(layout.RUN).values())
         where = f"{self.folder}: there is no run of {system!r} on {dataset!r}"
         forums: Mapping[str, Any] = {}
         if (means := self.folder / layout.METRICS(system=system, dataset=dataset)).is_file():
@@ -179,6 +296,12 @@ class Results:
                 return DataError(f"{where}; {_some(known, f'{key}s with runs')}{nearest(value, known)}")
         path = self.folder / layout.RUN(system=system, dataset=dataset)
         return DataError(f"{where}. Make it: snakemake --cores 8 -- {shlex.quote(str(path))}")
+
+
+def main_measures(summary: pd.DataFrame) -> list[str]:
+    """Return the measures of a summary with their own tables: the main one first, then those with published scores."""
+    names = [str(name) for name in summary.columns if "@" in str(name)]
+    return list(dict.fromkeys([names[0], *(name for name in PUBLISHED if name in names)]))
 
 
 def _content(folder: Path) -> str:

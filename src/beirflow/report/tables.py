@@ -1,7 +1,7 @@
 """Tables of the report: scores, significance, cost, systems and datasets, arranged for reading."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
 import pandas as pd
@@ -10,17 +10,16 @@ from beirflow.core.extensions import forms
 from beirflow.core.records import ASSUMED
 from beirflow.data.catalogue.catalogue import load_catalogue
 from beirflow.data.catalogue.schema import CATALOGUE
-from beirflow.evaluation.summary import CHARACTERS, PUBLISHED, UNREACHABLE
+from beirflow.evaluation.summary import CHARACTERS, UNREACHABLE
 from beirflow.evaluation.systems import PROMPTS, RECORD, TRUNCATED
-from beirflow.report.pages import Cell, Column, Notes, Table, framed, number, words
-
-SYSTEM = words("System", "stub")
-MOST_FLAT = 6  # number of columns above which headers are rotated
+from beirflow.report.pages import DATASET, SYSTEM, Cell, Column, Columns, Table, framed, number, number_columns, words
+from beirflow.report.registry import table
+from beirflow.report.results import Results
+from beirflow.report.uncertainty import with_short_names
 
 HOLES = "Hole@10"
 
-RARE = ("expand_seconds", *(f"{key}_seconds" for key in forms()), "rerank_seconds", "load_per_core")
-"""Columns that are left out if no system has a value, such as the seconds of an unused stage."""
+MEBI = 1 << 20
 
 SAID_BY = {"configuration": "configuration", "model": "files of the model", "record": "record of the run"}
 
@@ -38,70 +37,94 @@ BEIR = "beir"  # key of BEIR's own citation
 ENTRY = re.compile(r"^@\w+\{([\w.-]+),\n.*?^\}\n", re.MULTILINE | re.DOTALL)
 
 
-class Sources(Notes):
-    """Lettered citations of published scores."""
-
-    def cite(self, system: str, source: object) -> str:
-        """Return the letter of a source of a system; none for an unknown source."""
-        for entry in load_catalogue().published.get(system, ()):
-            if entry["source"] == source:
-                more = f"; {entry['note']}" if "note" in entry else ""
-                return self.letter(f"{entry['citation']}; version: {entry['version']}; values: {entry['place']}{more}")
-        return ""
-
-
-def main_measures(summary: pd.DataFrame) -> list[str]:
-    """Return the measures with their own table: the main one first, then those with published scores."""
-    names = [str(name) for name in summary.columns if "@" in str(name)]
-    return list(dict.fromkeys([names[0], *(name for name in PUBLISHED if name in names)]))
-
-
-def number_columns(labels: Iterable[str], first: int = 0) -> list[Column]:
-    """Return columns of numbers, with a separator before number ``first``; many columns have rotated headers."""
-    names = list(labels)
-    upright = " upright" if len(names) > MOST_FLAT else ""
-    return [
-        Column(label, classes=("number group" if first and i == first else "number") + upright) for i, label in enumerate(names)
-    ]
-
-
-def holes_table(summary: pd.DataFrame) -> Table | None:
-    """Return Hole@10 of every system on every dataset; None if it was not measured."""
-    if HOLES not in summary:
-        return None
-    of_datasets = summary[summary["split"].notna()]
-    datasets = list(dict.fromkeys(of_datasets["dataset"]))
-    columns = [SYSTEM, *number_columns(datasets)]
+@table("results")
+def holes(results: Results) -> Iterator[Table]:
+    """Yield Hole@10 of every system on every dataset, where it was measured."""
+    if HOLES not in results.summary:
+        return
+    of_datasets = results.summary[results.summary["split"].notna()]
+    datasets = list(of_datasets["dataset"].unique())
     rows = [
         [Cell(str(system)), *map(number, part.set_index("dataset")[HOLES].reindex(datasets))]
         for system, part in of_datasets.groupby("system", sort=False)
     ]
-    return Table("holes", "Documents judged for no query", f"{HOLES} of every system on every dataset", columns, rows, close=True)
+    columns, caption = [SYSTEM, *number_columns(datasets)], f"{HOLES} of every system on every dataset"
+    yield Table("", "Documents judged for no query", caption, columns, rows, close=True)
 
 
-def significance_table(comparison: pd.DataFrame) -> Table | None:
-    """Return every pair of systems on every dataset and mean; None for a single system."""
-    if comparison.empty:
-        return None
-    systems = comparison["system_a"] + " − " + comparison["system_b"]
-    return framed("significance-table", with_short_names(comparison).assign(systems=systems))
+@table("significance")
+def significance(results: Results) -> Iterator[Table]:
+    """Yield every pair of systems on every dataset and mean; none for a single system."""
+    columns = {
+        "dataset": DATASET,
+        "measure": words("Measure"),
+        "systems": words("Systems"),
+        "difference": Column("Difference", "+.4f"),
+        "low": Column("95 % from", "+.4f"),
+        "high": Column("to", "+.4f"),
+        "p_holm": Column("p corrected", ".5f"),
+        "effect_size": Column("Effect size", "+.2f"),
+        "p": Column("p", ".5f"),
+        "detectable": Column("Detectable"),
+        "queries": Column("Queries", ",.0f"),
+    }
+    pairs = with_short_names(results.significance)
+    pairs = pairs.assign(systems=pairs["system_a"] + " − " + pairs["system_b"])
+    if len(pairs):
+        caption = "First system minus second; a difference above 0 favours the first"
+        yield framed("Significance", caption, pairs, columns, tall=True)
 
 
-def with_short_names(table: pd.DataFrame) -> pd.DataFrame:
-    """Shorten the names of means over datasets."""
-    return table.assign(dataset=table["dataset"].map(lambda name: name.partition(" (")[0]))
+@table("cost")
+def cost(results: Results) -> Iterator[Table]:
+    """Yield time, memory and disk use of every system on every dataset."""
+    made = {f"{key}_seconds": Column(key.capitalize(), ",.1f") for key in forms()}
+    columns: Columns = {
+        "dataset": DATASET,
+        "System": {"system": words("Name"), "precision": words("Precision"), "devices": words("Device")},
+        "Documents": {
+            "documents": Column("Number", ",.0f"),
+            "documents_reused": Column("Reused", ",.0f"),
+            "documents_per_second": Column("Per second", ",.0f"),
+        },
+        "Seconds, all jobs": {
+            "expand_seconds": Column("Expand", ",.1f"),
+            **made,
+            "index_seconds": Column("Index", ",.1f"),
+            "queries_seconds": Column("Queries", ",.1f"),
+            "search_seconds": Column("Search", ",.1f"),
+            "rerank_seconds": Column("Re-rank", ",.1f"),
+            "evaluate_seconds": Column("Evaluate", ",.1f"),
+            "seconds": Column("All", ",.1f"),
+        },
+        "MiB": {
+            "peak_memory_bytes": Column("Peak memory", ",.0f", unit=MEBI),
+            "index_bytes": Column("Index size", ",.1f", unit=MEBI),
+        },
+        "Machine": {"load_per_core": Column("Load per core", ".1f")},
+    }
+    rare, costs = ("expand_seconds", *made, "rerank_seconds", "load_per_core"), results.costs
+    absent = [key for key in rare if key not in costs or costs[key].isna().all()]
+    yield framed("Cost", "Cost of every system on every dataset", costs, columns, without=absent, tall=True)
 
 
-def cost_table(costs: pd.DataFrame) -> Table:
-    """Return time, memory and disk use of every system on every dataset."""
-    return framed("cost-table", costs, without=[key for key in RARE if key not in costs or costs[key].isna().all()])
-
-
-def systems_table(settings: pd.DataFrame) -> Table:
-    """Return one row per system from ``systems.csv``: family, settings, and number of truncated texts."""
-    known = settings.assign(value=settings["value"].fillna("").astype(str))
+@table("systems")
+def systems(results: Results) -> Iterator[Table]:
+    """Yield one row per system from ``systems.csv``: family, settings, and number of truncated texts."""
+    columns = {
+        "system": SYSTEM,
+        "family": words("Family"),
+        "model": words("Model", "prose"),
+        "settings": words("Settings", "prose"),
+        "query_prefix": words("Query prompt", "prose"),
+        "document_prefix": words("Document prompt", "prose"),
+        "precision": words("Precision"),
+        "cut": words("Truncated", "prose"),
+        "trained_on": words("Trained on", "prose"),
+    }
+    known = results.systems.assign(value=results.systems["value"].fillna("").astype(str))
     rows = [{"system": system} | _row(part) for system, part in known.groupby("system", sort=False)]
-    return framed("systems-table", pd.DataFrame(rows))
+    yield framed("Systems", "Systems with their settings", pd.DataFrame(rows), columns)
 
 
 def _row(settings: pd.DataFrame) -> dict[str, str]:
@@ -153,10 +176,21 @@ def _prompt(values: Mapping[str, pd.DataFrame], name: str) -> str:
     return "".join(f"“{prompt}”{_instead(values[name])}" if prompt else "none" for prompt in prompts)
 
 
-def settings_table(settings: pd.DataFrame) -> Table:
-    """Return every setting of every system from ``systems.csv``, with its source."""
-    datasets = settings["dataset"].fillna("").replace("", "all")
-    return framed("settings-table", settings.assign(dataset=datasets, said_by=settings["said_by"].map(SAID_BY)))
+@table("systems")
+def settings(results: Results) -> Iterator[Table]:
+    """Yield every setting of every system from ``systems.csv``, with its source."""
+    columns = {
+        "system": SYSTEM,
+        "setting": words("Setting"),
+        "dataset": words("Dataset"),
+        "value": words("Value", "prose"),
+        "said_by": words("Source"),
+        "model_says": words("Model files", "prose"),
+    }
+    every = results.systems
+    datasets = every["dataset"].fillna("").replace("", "all")
+    rows = every.assign(dataset=datasets, said_by=every["said_by"].map(SAID_BY))
+    yield framed("All settings", "Every setting of every system, with its source", rows, columns, tall=True)
 
 
 @cache
@@ -182,16 +216,30 @@ def citation_of(known: str | None) -> str | None:
     return known if known in citations() else None
 
 
-def datasets_table(summary: pd.DataFrame) -> Table:
-    """Return size, kind, licence and BibTeX entry of every dataset of ``summary.csv``, as far as the catalogue has them."""
-    catalogue = load_catalogue()
-    sizes = ["dataset", "split", "documents", "queries", CHARACTERS, UNREACHABLE]
-    datasets = summary[summary["split"].notna()].drop_duplicates("dataset").reindex(columns=sizes)
-    known = [of_catalogue(name) for name in datasets["dataset"]]
-    columns = {kind: [catalogue.kinds.get(name or "", {}).get(kind, "") for name in known] for kind in ("task", "domain")}
-    columns["licence"] = [(catalogue.known_datasets[name][0].licence if name else "") or "" for name in known]
-    without = [] if datasets[UNREACHABLE].notna().any() else [UNREACHABLE]
-    return framed("datasets-table", datasets.assign(**columns, citation=[citation_of(name) or "" for name in known]), without)
+@table("datasets")
+def datasets(results: Results) -> Iterator[Table]:
+    """Yield size, kind, licence and BibTeX key of every dataset of ``summary.csv``, as far as the catalogue has them."""
+    shown = {
+        "dataset": DATASET,
+        "split": words("Split"),
+        "documents": Column("Documents", ",.0f"),
+        "queries": Column("Queries", ",.0f"),
+        CHARACTERS: Column("Mean characters per document", ",.0f"),
+        UNREACHABLE: words("Unreachable relevant documents", "prose"),
+        "task": words("Task", "prose"),
+        "domain": words("Domain", "prose"),
+        "licence": words("Licence", "prose"),
+        "citation": words("BibTeX key", "prose"),
+    }
+    catalogue, summary = load_catalogue(), results.summary
+    rows = summary[summary["split"].notna()].drop_duplicates("dataset")
+    rows = rows.reindex(columns=["dataset", "split", "documents", "queries", CHARACTERS, UNREACHABLE])
+    known = [of_catalogue(name) for name in rows["dataset"]]
+    about = {kind: [catalogue.kinds.get(name or "", {}).get(kind, "") for name in known] for kind in ("task", "domain")}
+    about["licence"] = [(catalogue.known_datasets[name][0].licence if name else "") or "" for name in known]
+    about["citation"] = [citation_of(name) or "" for name in known]
+    without = [] if rows[UNREACHABLE].notna().any() else [UNREACHABLE]
+    yield framed("Datasets", "Datasets; licences as in the BEIR paper", rows.assign(**about), shown, without=without)
 
 
 def bibtex(names: Iterable[str]) -> str:

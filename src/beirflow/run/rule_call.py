@@ -7,6 +7,7 @@ own package, ``beirflow_<name>``. The arguments are:
 - ``<name>_path`` and ``<name>_folder``: the input or output of that name; None, where the parameter allows it, for an empty list;
 - ``<name>_paths``: the list of inputs of that name or its plural, else of outputs;
 - ``output_path``: the first output, next to its record;
+- ``input_paths``: all inputs with names;
 - ``folder``: the folder of the first output, the results for a rule without outputs; ``results``: the folder of all results;
 - ``job``, ``threads``, ``config``, and the keys of the configuration in :data:`EXECUTION`;
 - any other name: the value in ``params`` or the wildcard of that name, or the key of that name in a mapping in ``params`` that no
@@ -210,6 +211,8 @@ class Sources:
         self._rule, self._function = snakemake.rule, snakemake.params.get("function")
         first = next(iter(snakemake.output), None)
         given = {"job": this, "results": this.results, "threads": snakemake.threads, "config": snakemake.config}
+        inputs = ([found] if isinstance(found, str) else found for _, found in snakemake.input.items())
+        given["input_paths"] = [path for paths in inputs for path in paths]
         given |= {key: snakemake.config[key] for key in EXECUTION if key in snakemake.config}
         given |= {"output_path": first, "folder": str(Path(first).parent)} if first else {"folder": str(this.results)}
         params = {key: value for key, value in snakemake.params.items() if key not in OWN}

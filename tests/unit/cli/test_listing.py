@@ -14,7 +14,7 @@ from beirflow.config.systems import catalogue_systems
 from beirflow.core.errors import ConfigError
 from beirflow.core.extensions import extensions
 from beirflow.data.catalogue.catalogue import load_catalogue
-from beirflow.report.registry import FIGURES, TABLES
+from beirflow.report.registry import functions
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -75,8 +75,8 @@ def test_targets_of_extensions_are_in_their_readmes_and_figures_and_tables_are_n
         added = {*extension.targets, *extension.commands, *files}
         assert {name for name in added if name not in (extension.folder / "README.md").read_text()} == set()
         assert added <= ours.keys()
-    assert all(name in ours["results/figures/<figure>.pdf"] for name in FIGURES)
-    assert all(name in ours["results/tables/<table>.tex"] for name in TABLES)
+    assert all(name in ours["results/figures/<figure>.pdf"] for name in functions("figure"))
+    assert all(name in ours["results/tables/<table>.tex"] for name in functions("table"))
 
 
 def test_the_names_of_a_configuration_are_listed_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from beirflow.core.errors import DataError
 from beirflow.core.records import write_json
 from beirflow.data.catalogue.schema import CATALOGUE
 from beirflow.evaluation.summary import ending_early, for_terminal, summarize, summary_table
-from beirflow.report.leaderboard import leaderboard
+from beirflow.report.leaderboard import scores_table
 
 MEASURES = {"NDCG@10": 0.5, "Recall@100": 0.75, "MAP@100": 0.4, "R_cap@100": 0.8, "MRR@10": 0.6, "P@10": 0.1, "Hole@10": 0.3}
 FIFTEEN = list(yaml.safe_load((CATALOGUE / "datasets.yaml").read_text(encoding="utf-8"))["datasets"])
@@ -321,7 +321,7 @@ def test_seeds_have_a_row_of_their_mean_with_the_deviation_beside_their_own_rows
     assert (of_samples["seeds"], float(of_samples["NDCG@10"])) == ("2", 0.375)
     assert float(of_samples["deviation_NDCG@10"]) == pytest.approx(0.25 / 2**0.5)
     assert rows["genq-seed-1", samples[0]]["seeds"] == rows["bm25", samples[0]]["seeds"] == ""
-    table = leaderboard(pd.read_csv(results.folder / "summary.csv"), "NDCG@10")
+    table = scores_table(pd.read_csv(results.folder / "summary.csv"), "NDCG@10")
     shown = {row[0].text: [cell.text for cell in row[1:]] for row in table.rows}
     assert shown[over] == ["0.5000 ± 0.2165", "0.5000 ± 0.2500", "0.5000 ± 0.2500"]
     assert shown["genq-seed-9"] == ["0.7500 ± 0.0000", "0.7500", "0.7500"]

@@ -8,7 +8,7 @@ import pytest
 from beirflow.core import kinds
 from beirflow.report.exports import ABSENT, as_latex, as_markdown, export_tables
 from beirflow.report.pages import Cell, Column, Table
-from beirflow.report.registry import TABLES
+from beirflow.report.registry import functions
 from report_files import ReportFiles
 
 HOSTILE = r"a_b & 50% {x} \\input $y$ #1 ~ ^ | *z* <b> `q`"
@@ -53,16 +53,13 @@ def test_no_text_becomes_markup() -> None:
 def exported(tmp_path: Path) -> Path:
     files = ReportFiles(tmp_path, ["contriever", "tas_b"], {"fever": ["fever"], "scifact": ["scifact"]}, queries=1)
     files.write()
-    paths = {
-        name: files.paths[name] for name in ("summary_path", "comparison_path", "uncertainty_path", "systems_path", "baseline")
-    }
-    export_tables(**paths, results=tmp_path)
+    export_tables(**{name: files.paths[name] for name in ("results", "input_paths", "baseline")})
     return tmp_path
 
 
 def test_every_table_is_written_in_both_forms_and_for_reading(exported: Path) -> None:
     names = {path.name for path in (exported / "tables").iterdir()}
-    assert names == {f"{name}.{form}" for name in TABLES for form in ("tex", "md")} | {"datasets.bib"}
+    assert names == {f"{name}.{form}" for name in functions("table") for form in ("tex", "md")} | {"datasets.bib"}
     assert all(kinds.is_derived(f"tables/{name}") for name in names)
     assert (exported / "tables/leaderboard.md").read_text().startswith("| System | mean of 2 | fever | scifact |")
     assert (exported / "tables/leaderboard.md").read_text().endswith("- Mean of 2: fever, scifact.\n")

@@ -9,11 +9,14 @@ import pytest
 from matplotlib.figure import Figure
 
 from beirflow.core.csv_files import read_named_csv
+from beirflow.evaluation.cost import on_front
 from beirflow.evaluation.ranks import critical_difference as nemenyi
+from beirflow.report import figure_tables
 from beirflow.report.figure_ranks import critical_difference
 from beirflow.report.figure_style import house_style
-from beirflow.report.figure_tables import Results, on_front, pareto_table, ranks_table
 from beirflow.report.figures import pareto
+from beirflow.report.results import Results
+from report_files import results_of
 
 ORDERED = {"worst": [0.1] * 6, "best": [0.3] * 6, "middle": [0.2] * 6}
 DATASETS = ("a", "b", "c", "d", "e", "f")
@@ -40,10 +43,8 @@ def costs(**of: list[dict[str, Any]]) -> pd.DataFrame:
 def results(scores: dict[str, list[float]], table: pd.DataFrame | None = None) -> Results:
     datasets = list(DATASETS[: len(next(iter(scores.values())))])
     table = costs(**{system: [{}] * len(datasets) for system in scores}) if table is None else table
-    rows, blocks = {name: [name] for name in datasets}, [[name] for name in datasets]
-    made = Results([], [], [], [], "", "", rows, next(iter(scores)), blocks)
-    vars(made).update(means=means(scores), costs=table)  # as if they had been read
-    return made
+    rows, names = {name: [name] for name in datasets}, list(scores)
+    return results_of(measures=means(scores), costs=table, rows=rows, system_names=names, main_measure="NDCG@10")
 
 
 def test_who_is_beaten_is_not_on_the_front_and_seconds_are_those_of_queries() -> None:
@@ -54,7 +55,7 @@ def test_who_is_beaten_is_not_on_the_front_and_seconds_are_those_of_queries() ->
         x=[{"queries_seconds": 2.0, "rerank_seconds": 1.0}, {"queries": 30, "devices": "NVIDIA H100, cpu"}],
         imported=[{"search_seconds": np.nan, "index_bytes": np.nan}, {}],
     )
-    found = pareto_table(means({"x": [0.2, 0.4], "imported": [0.5, 0.5]}), table, "NDCG@10").set_index("system")
+    found = figure_tables.pareto(results({"x": [0.2, 0.4], "imported": [0.5, 0.5]}, table)).set_index("system")
     assert found["NDCG@10"].tolist() == pytest.approx([0.3, 0.5])
     assert found["seconds_per_query"]["x"] == (2 + 1 + 1 + 1) / 40
     assert found["index_bytes"]["x"] == 2000
@@ -76,7 +77,7 @@ def test_the_front_is_drawn_along_those_that_no_other_beats() -> None:
 
 
 def test_ranks_come_with_groups_and_tests(tmp_path: Path) -> None:
-    table = ranks_table(means(ORDERED), "NDCG@10", [[name] for name in DATASETS])
+    table = figure_tables.critical_difference(results(ORDERED))
     assert table["system"].tolist() == ["best", "middle", "worst"]
     assert table["average_rank"].tolist() == [1, 2, 3]
     assert table["f"].tolist() == [np.inf] * 3
@@ -84,7 +85,7 @@ def test_ranks_come_with_groups_and_tests(tmp_path: Path) -> None:
     assert table["critical_difference"].tolist() == pytest.approx([nemenyi(3, 6)] * 3)
     assert table["groups"].tolist() == ["a", "a b", "b"]
     # Too few have ranks and no tests.
-    table = ranks_table(means({"NA": [0.1, 0.2], "y": [0.3, 0.1]}), "NDCG@10", [["a"], ["b"]])
+    table = figure_tables.critical_difference(results({"NA": [0.1, 0.2], "y": [0.3, 0.1]}))
     table.to_csv(tmp_path / "table.csv", index=False)
     read = read_named_csv(str(tmp_path / "table.csv"))
     assert read["system"].tolist() == ["NA", "y"]

@@ -14,9 +14,9 @@ from beirflow.evaluation.cost import collect_costs
 from beirflow.report import figures
 from beirflow.report.analysis.lengths import histogram
 from beirflow.report.figure_style import MARKERS, house_style, save, style_of
-from beirflow.report.figure_tables import Results
-from beirflow.report.figures import FUNCTIONS, draw_figures
-from beirflow.report.registry import FIGURES
+from beirflow.report.figures import draw_figures
+from beirflow.report.registry import functions, registered
+from beirflow.report.results import Results
 from results_writer import write_comparison, write_metrics
 
 REPOSITORY = Path(__file__).parents[3]
@@ -52,9 +52,8 @@ def sources(folder: Path, systems: Sequence[str] = ("x", "y"), *, baseline: str 
         write_json(inspections[corpus], {"dataset": corpus, "lengths": lengths})
     comparison, costs = write_comparison(folder, [*zip(means, per_query, strict=True)], ROWS), str(folder / "cost.csv")
     collect_costs(means_paths=means, record_paths=records, rows=ROWS, costs_path=costs, job=Job(folder), additions={})
-    return Results(
-        rows, means, per_query, list(inspections.values()), comparison, costs, ROWS, baseline, [[name] for name in ROWS]
-    )
+    inputs = [*rows, *means, *per_query, *inspections.values(), comparison, costs]
+    return Results(folder, input_paths=inputs, main_measure="NDCG@10", baseline=baseline, rows=ROWS)
 
 
 @pytest.fixture(autouse=True)
@@ -73,36 +72,38 @@ def text_of(path: Path) -> list[str]:
 
 
 def test_every_figure_has_a_function_and_a_caption() -> None:
-    assert FUNCTIONS.keys() == FIGURES.keys()
     captions = {path.stem for path in (REPOSITORY / "workflow/report").glob("*.rst")}
-    assert captions - {"report", "summary"} == {*FIGURES}
+    assert captions - {"report", "summary"} == {*functions("figure")}
     # Another baseline computes nothing again.
     assert "baseline" not in (REPOSITORY / "workflow/rules/analyse.smk").read_text()
 
 
 def test_every_figure_is_written_twice_with_the_same_bytes_every_time(tmp_path: Path) -> None:
     results = sources(tmp_path)
-    draw_figures(files=results, folder=str(tmp_path / "one"))
+    given = {"baseline": "x", "main_measure": "NDCG@10", "rows": ROWS, "blocks": results.blocks}
+    draw_figures(
+        results=tmp_path, input_paths=[str(tmp_path / path) for path in results.inputs], **given, folder=str(tmp_path / "one")
+    )
     for name in ("document_lengths", "pareto"):  # audits draw all again
-        save(FUNCTIONS[name](results), str(tmp_path / "two"), name)
+        save(registered("figure")[name](results), str(tmp_path / "two"), name)
     written = {path.name: path.read_bytes() for path in (tmp_path / "one").iterdir()}
-    assert written.keys() == {f"{name}.{kind}" for name in FIGURES for kind in ("pdf", "svg")}
+    assert written.keys() == {f"{name}.{kind}" for name in functions("figure") for kind in ("pdf", "svg")}
     assert [name for name, content in written.items() if b"CreationDate" in content or b"dc:date" in content] == []
     again = {path.name: path.read_bytes() for path in (tmp_path / "two").iterdir()}
     assert again == {name: written[name] for name in again}
-    for draw in FUNCTIONS.values():
-        text = " ".join(text_of(tmp_path / f"one/{draw.__name__}.svg"))
-        named = [] if draw in (figures.pareto, figures.critical_difference) else ["plain", "stack"]
-        assert all(name in text for name in (*named, "y"))
+    for name in functions("figure"):
+        text = " ".join(text_of(tmp_path / f"one/{name}.svg"))
+        named = [] if name in ("pareto", "critical_difference") else ["plain", "stack"]
+        assert all(each in text for each in (*named, "y"))
 
 
 def test_figures_fit_a_column_of_a_paper_in_its_font(results: Results, tmp_path: Path) -> None:
-    for draw in FUNCTIONS.values():
+    for name, draw in registered("figure").items():
         with house_style(3.3, "DejaVu Serif"):
             save(draw(results), str(tmp_path), "figure", ["svg"])
         text = (tmp_path / "figure.svg").read_text()
         (width,) = re.findall(r'<svg [^>]*?width="([\d.]+)pt"', text, re.DOTALL)
-        assert draw is figures.critical_difference or float(width) <= 3.3 * POINTS
+        assert name == "critical_difference" or float(width) <= 3.3 * POINTS
         assert "DejaVu Serif" in text
 
 
@@ -120,21 +121,21 @@ def test_differences_to_the_baseline_keep_the_order_of_the_datasets_and_have_the
             label.get_text(): next(bar.get_width() for bar in panel.patches if bar.get_y() + 0.35 == place)
             for place, label in enumerate(panel.get_yticklabels())
         }
-        expected = {row: results.means[other, row]["NDCG@10"] - results.means[baseline, row]["NDCG@10"] for row in ROWS}
+        expected = {row: results.measures[other, row]["NDCG@10"] - results.measures[baseline, row]["NDCG@10"] for row in ROWS}
         assert shown == pytest.approx(expected)
         assert list(shown) == list(ROWS)
         assert panel.get_title(loc="left") == other
         assert {bar.get_hatch() is not None for bar in panel.patches if bar.get_width() < 0} <= {True}
     # A significant difference has a star.
     for p, stars in ((0.0249, [0, 1]), (0.0251, [])):
-        results.comparison["p"] = p
+        results.significance["p"] = p
         (panel,) = figures.ndcg_difference(results).axes
         assert [text.get_position()[1] for text in panel.texts if text.get_text() == "*"] == stars
 
 
 def test_stars_are_corrected_for_comparisons_with_the_baseline(tmp_path: Path) -> None:
     results = sources(tmp_path, ["x", "y", "z"])
-    results.comparison["p"] = 0.01  # of six tests; four of them are with the baseline
+    results.significance["p"] = 0.01  # of six tests; four of them are with the baseline
     assert (6 * 0.01 > 0.05, 4 * 0.01 < 0.05) == (True, True)
     figure = figures.ndcg_difference(results)
     assert [[text.get_text() for text in panel.texts].count("*") for panel in figure.axes] == [2, 2]
@@ -143,7 +144,7 @@ def test_stars_are_corrected_for_comparisons_with_the_baseline(tmp_path: Path) -
 
 
 def test_with_one_system_the_difference_says_that_there_is_nothing_to_compare_and_the_others_are_drawn(tmp_path: Path) -> None:
-    drawn = {name: draw(sources(tmp_path, ["x"])) for name, draw in FUNCTIONS.items()}
+    drawn = {name: draw(sources(tmp_path, ["x"])) for name, draw in registered("figure").items()}
     said = {name: [text.get_text() for text in figure.texts] for name, figure in drawn.items() if not figure.axes}
     assert said == {
         "ndcg_difference": ["x is the only system: there is nothing to compare it with."],
@@ -157,30 +158,30 @@ def test_with_one_system_the_difference_says_that_there_is_nothing_to_compare_an
 def test_recall_holes_and_the_distribution_over_queries_are_those_of_the_results(results: Results) -> None:
     plain, stack = figures.recall_over_k(results).axes
     assert [line.get_xdata().tolist() for line in plain.lines] == [[1, 10, 100]] * 2
-    assert stack.lines[1].get_ydata().tolist() == [results.means["y", "stack"][f"Recall@{k}"] for k in (1, 10, 100)]
+    assert stack.lines[1].get_ydata().tolist() == [results.measures["y", "stack"][f"Recall@{k}"] for k in (1, 10, 100)]
     stack = figures.ndcg_per_query(results).axes[1]
     found = np.concatenate([values("y", corpus, "NDCG@10") for corpus in ROWS["stack"]])
     expected = {number / 100: np.mean(found >= number / 100) for number in range(1, 101)}
     assert dict(zip(stack.lines[1].get_xdata(), stack.lines[1].get_ydata(), strict=True)) == pytest.approx(expected)
     scores, shares = figures.holes(results).axes
-    assert list(scores.lines[1].get_xdata()) == [results.means["y", row]["NDCG@10"] for row in ROWS]
-    assert list(shares.lines[0].get_xdata()) == [results.means["x", row]["Hole@10"] for row in ROWS]
+    assert list(scores.lines[1].get_xdata()) == [results.measures["y", row]["NDCG@10"] for row in ROWS]
+    assert list(shares.lines[0].get_xdata()) == [results.measures["x", row]["Hole@10"] for row in ROWS]
 
 
 def test_from_seven_systems_on_values_are_printed_in_place_of_lines(tmp_path: Path) -> None:
     systems = [f"s{i}" for i in range(7)]
     results = sources(tmp_path, systems, baseline="s0")
     recall, reached, holes = (draw(results).axes for draw in (figures.recall_over_k, figures.ndcg_per_query, figures.holes))
-    expected = [f"{results.means[system, 'stack'][f'Recall@{k}']:.2f}"[1:] for system in systems for k in (1, 10, 100)]
+    expected = [f"{results.measures[system, 'stack'][f'Recall@{k}']:.2f}"[1:] for system in systems for k in (1, 10, 100)]
     assert [text.get_text() for text in recall[1].texts] == expected
-    best = [max(results.means[system, "stack"][f"Recall@{k}"] for system in systems) for k in (1, 10, 100)]
+    best = [max(results.measures[system, "stack"][f"Recall@{k}"] for system in systems) for k in (1, 10, 100)]
     bold = {text.get_text() for text in recall[1].texts if text.get_fontweight() == "bold"}
     assert bold == {f"{value:.2f}"[1:] for value in best}
     assert [text.get_text() for text in reached[0].texts][1:3] == [
         f"{np.mean(results.per_query['s0', 'plain'] >= value):.2f}"[1:] for value in (0.25, 0.5)
     ]
     assert [text.get_text() for text in holes[1].texts][:7] == [
-        f"{results.means[system, 'plain']['Hole@10']:.2f}"[1:] for system in systems
+        f"{results.measures[system, 'plain']['Hole@10']:.2f}"[1:] for system in systems
     ]
     assert [axes.lines[:] for axes in (*recall, *reached, *holes)] == [[]] * 6
 

@@ -4,10 +4,13 @@ from itertools import product
 
 import pandas as pd
 
+from beirflow.evaluation.paired_tests import significance_marks
 from beirflow.report import leaderboard as boards
 from beirflow.report.exports import as_latex
 from beirflow.report.pages import HEATS, Table
-from beirflow.report.tables import Sources
+from beirflow.report.published import published
+from beirflow.report.registry import registered
+from report_files import results_of
 
 DATASETS = ["fever", "scifact", "mean of 2 (fever, scifact)"]
 SUMMARY = pd.DataFrame(
@@ -38,7 +41,7 @@ def seen(table: Table) -> list[list[str]]:
 
 
 def test_systems_come_by_their_mean_means_come_first_and_the_shade_says_how_near_the_best_is() -> None:
-    table = boards.leaderboard(SUMMARY, "NDCG@10")
+    table = boards.scores_table(SUMMARY, "NDCG@10")
     assert [column.label for column in table.columns] == ["System", "mean of 2", "fever", "scifact"]
     assert seen(table) == [
         ["toy", "0.6250*", "0.7500*", "0.5000*"],
@@ -52,13 +55,13 @@ def test_systems_come_by_their_mean_means_come_first_and_the_shade_says_how_near
 def test_two_means_of_as_many_datasets_are_told_apart() -> None:
     others = SUMMARY.replace({"dataset": {"scifact": "nfcorpus", DATASETS[2]: "mean of 2 (fever, nfcorpus)"}})
     of_both = pd.concat([SUMMARY, others.assign(system=others["system"] + " elsewhere")])
-    labels = [column.label for column in boards.leaderboard(of_both, "NDCG@10").columns]
+    labels = [column.label for column in boards.scores_table(of_both, "NDCG@10").columns]
     assert labels == ["System", DATASETS[2], "mean of 2 (fever, nfcorpus)", "fever", "scifact", "nfcorpus"]
 
 
 def test_a_single_system_is_compared_with_nothing() -> None:
     alone = SUMMARY[SUMMARY["system"] == "toy"]
-    table = boards.leaderboard(alone, "NDCG@10")
+    table = boards.scores_table(alone, "NDCG@10")
     assert [(cell.best, cell.heat) for row in table.rows for cell in row] == [(False, 0)] * 4
     assert boards.notes(alone, False, "toy") == ["Mean of 2: fever, scifact."]
     said = "Assumed (not specified in the model files): toy: a is b."
@@ -66,16 +69,16 @@ def test_a_single_system_is_compared_with_nothing() -> None:
 
 
 def test_what_differs_from_the_baseline_is_marked_whichever_comes_first_in_a_pair() -> None:
-    marks = boards.significance_marks(COMPARISON, "NDCG@10", "contriever")
+    marks = significance_marks(COMPARISON, "NDCG@10", "contriever")
     assert marks == {("toy", "fever"): "▲", ("last", "fever"): "▼", ("last", "scifact"): "▲"}
-    marked = [row[2:] for row in seen(boards.leaderboard(SUMMARY, "NDCG@10", marks))]
+    marked = [row[2:] for row in seen(boards.scores_table(SUMMARY, "NDCG@10", marks))]
     assert marked == [["0.7500▲*", "0.5000*"], ["0.2500", "0.5000*"], ["0.0000▼", "0.2500▲"]]
     assert "the baseline, contriever (" in boards.notes(SUMMARY, bool(marks), "contriever")[1]
-    assert boards.significance_marks(COMPARISON, "Recall@100", "contriever") == {}
-    assert boards.significance_marks(COMPARISON.iloc[:0], "NDCG@10", "contriever") == {}
+    assert significance_marks(COMPARISON, "Recall@100", "contriever") == {}
+    assert significance_marks(COMPARISON.iloc[:0], "NDCG@10", "contriever") == {}
     recall = COMPARISON.assign(measure="Recall@100", difference=-COMPARISON["difference"])
     both = pd.concat([COMPARISON, recall], ignore_index=True)
-    ndcg, other = (boards.significance_marks(both, measure, "contriever") for measure in ("NDCG@10", "Recall@100"))
+    ndcg, other = (significance_marks(both, measure, "contriever") for measure in ("NDCG@10", "Recall@100"))
     assert ndcg == marks
     assert {key: "▲▼".replace(mark, "") for key, mark in other.items()} == marks
 
@@ -84,46 +87,45 @@ def test_a_score_of_a_run_with_fewer_documents_than_the_cutoff_is_marked_with_th
     few = SUMMARY.assign(
         most_documents=[None] * 3 + [5, None, 5] + [None, 50, 50], truncated_share=[None] * 5 + [0.5] + [None] * 3
     )
-    rows = {row[0]: row[1:] for row in seen(boards.leaderboard(few, "NDCG@10"))}
+    rows = {row[0]: row[1:] for row in seen(boards.scores_table(few, "NDCG@10"))}
     assert rows["toy"] == ["0.6250 ‡50% ¶5*", "0.7500 ¶5*", "0.5000*"]
     assert rows["last"] == ["0.1250", "0.0000", "0.2500"]
     said = [each for each in boards.notes(few, False, "toy") if each.startswith("¶")]
     assert len(said) == 1
     assert "number of documents per query in this run, fewer than the cutoff" in said[0]
     assert not any("¶" in each for each in boards.notes(SUMMARY, False, "toy"))
-    assert r"0.7500 \P{}5" in as_latex(boards.leaderboard(few, "NDCG@10"))
+    assert r"0.7500 \P{}5" in as_latex(boards.scores_table(few, "NDCG@10"))
 
 
 def test_published_scores_have_a_table_of_their_own_with_their_sources() -> None:
-    sources = Sources()
-    table = boards.published_table(SUMMARY, "NDCG@10", sources)
+    (table,) = published(results_of(summary=SUMMARY))
     assert [column.label for column in table.columns] == ["System", "fever", "scifact"]
     assert seen(table) == [["contriever", "0.2000\n+0.0500a", "0.6493\n−0.1493b"]]
     assert [cell.value for cell in table.rows[0][1:]] == [0.05, -0.1493]
-    assert ["Izacard" in sources.lines()[0], "Pyserini" in sources.lines()[1]] == [True, True]
-    assert boards.published_table(SUMMARY[SUMMARY["system"] == "toy"], "NDCG@10", Sources()) is None
-    assert boards.published_table(SUMMARY, "MAP@3", Sources()) is None
+    assert ["Izacard" in table.notes[0], "Pyserini" in table.notes[1]] == [True, True]
+    assert list(published(results_of(summary=SUMMARY[SUMMARY["system"] == "toy"]))) == []
+    assert list(published(results_of(summary=SUMMARY.drop(columns="published_NDCG@10")))) == []
 
 
 def test_means_by_task_and_domain_say_what_they_are_over() -> None:
     rows = [("s", name, value) for name, value in (("fever", 0.5), ("climate-fever", 0.25), ("scifact", 0.0), ("mine", 1.0))]
     summary = pd.DataFrame(rows, columns=["system", "dataset", "NDCG@10"]).assign(split="test")
-    (task, over_task), (domain, over_domain) = boards.kind_tables(summary, "NDCG@10")
+    task, domain = (next(of(results_of(summary=summary))) for of in (boards.tasks, boards.domains))
     assert [column.label for column in task.columns] == ["System", "Fact Checking"]
     assert seen(task) == [["s", "0.2500"]]
-    assert over_task == ["Fact Checking: fever, climate-fever, scifact."]
+    assert task.notes == ["Fact Checking: fever, climate-fever, scifact."]
     assert [column.label for column in domain.columns] == ["System", "Wikipedia", "Scientific"]
     assert seen(domain) == [["s", "0.3750", "0.0000"]]
-    assert over_domain == ["Wikipedia: fever, climate-fever.", "Scientific: scifact."]
+    assert domain.notes == ["Wikipedia: fever, climate-fever.", "Scientific: scifact."]
     for datasets in (["scifact"], ["scifact", "nfcorpus"], ["mine", "yours"]):  # groups of one dataset each
         alone = pd.DataFrame({"system": "s", "dataset": datasets, "split": "test", "NDCG@10": 0.5})
-        assert boards.kind_tables(alone, "NDCG@10") == []
+        assert [*boards.tasks(results_of(summary=alone)), *boards.domains(results_of(summary=alone))] == []
 
 
 def test_a_score_on_training_data_is_marked_and_unknown_training_data_are_named() -> None:
     trained = ["train", "no", "1 of 2", "no", "no", "0 of 2", *["not stated"] * 3]
     summary = SUMMARY.assign(trained_on=trained)
-    texts = {row[0].text: [cell.text for cell in row[1:]] for row in boards.leaderboard(summary, "NDCG@10").rows}
+    texts = {row[0].text: [cell.text for cell in row[1:]] for row in boards.scores_table(summary, "NDCG@10").rows}
     assert texts["contriever"] == ["0.3750", "0.2500†", "0.5000"]
     assert "†" not in "".join(texts["toy"] + texts["last"])
     said = boards.notes(summary, False, "toy")
@@ -139,21 +141,27 @@ def test_the_first_column_of_a_leaderboard_has_a_table_of_its_interval_and_ranks
     for name, values in (("mean", (0.5, 0.625, 0.125)), ("rank", (2.0, 1.0, 3.0))):
         uncertainty[name] = uncertainty["system"].map(dict(zip(systems, values, strict=True)))
     uncertainty.loc[uncertainty["resampled"] != "queries", ["low", "first"]] = 0.0
-    table = boards.ranks_table(uncertainty, "NDCG@10")
+
+    def ranks(of: pd.DataFrame) -> Table:
+        (table,) = registered("table")["ranks"](results_of(summary=SUMMARY, uncertainty=of))
+        return table
+
+    table = ranks(uncertainty)
     assert [column.label for column in table.columns] == ["System", "mean of 2", "95 %", "Rank", "P(best)", "Group"]
     assert [cell.text for cell in table.rows[0]] == ["toy", "0.6250", "0.2500–0.5000", "1–2", "0.75", "a b"]
     assert [row[0].text for row in table.rows] == ["toy", "contriever", "last"]
-    shared = boards.ranks_table(uncertainty.assign(rank_low=2.5, rank_high=2.5, low=float("nan")), "NDCG@10")
+    shared = ranks(uncertainty.assign(rank_low=2.5, rank_high=2.5, low=float("nan")))
     assert [cell.text for cell in shared.rows[0][2:4]] == ["unknown", "2.5"]  # equal systems have no rank of their own
-    alone = boards.ranks_table(uncertainty[uncertainty["system"] == "toy"], "NDCG@10")
+    alone = ranks(uncertainty[uncertainty["system"] == "toy"])
     assert [column.label for column in alone.columns] == ["System", "mean of 2", "95 %"]
-    assert boards.ranks_table(uncertainty, "MAP@100") is None
+    untested = results_of(summary=SUMMARY, uncertainty=uncertainty, main_measures=["MAP@100"])
+    assert list(registered("table")["ranks"](untested)) == []
     power = "Minimum detectable difference in NDCG@10 (80 % power, a single test at level 0.05, median of all pairs): "
     (said,) = [line for line in boards.notes(SUMMARY, False, "toy", uncertainty) if line.startswith(power)]
     assert said.startswith(f"{power}fever 0.1250, scifact 0.1250")
     # The detectable difference of one test, beside marks that are corrected for all.
     assert said.endswith("Marks and letters are corrected for the number of tests, so they need larger ones.")
-    every = boards.uncertainty_table(uncertainty)
+    (every,) = registered("table")["uncertainty"](results_of(uncertainty=uncertainty))
     assert len(every.rows) == len(rows)
     assert seen(every)[0] == [
         *("fever", "NDCG@10", "queries", "contriever", "0.5000", "0.2500–0.5000", "2", "1–2", "0.750", "a b", "0.1250")

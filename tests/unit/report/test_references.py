@@ -12,7 +12,7 @@ from beirflow.config.load import load_experiment
 from beirflow.core.csv_files import read_named_csv
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import ConfigError, DataError
-from beirflow.report.leaderboard import leaderboard
+from beirflow.report.leaderboard import scores_table
 from beirflow.report.references import collect_references
 
 SUMMARY = pd.DataFrame(
@@ -53,7 +53,7 @@ def test_results_of_others_are_below_the_leaderboard_and_change_nothing_of_it(tm
     row = table.set_index(["model", "dataset"]).loc["BAAI/bge", "nq"]
     assert (row["revision"], row["mteb_version"], row["sha256"]) == ("0123456789abcdef", "1.18.0", file_digest(path))
     assert (row["NDCG@10"], row["Recall@100"], row["R_cap@100"] == row["R_cap@100"]) == (0.75, 0.875, False)
-    alone, shown = leaderboard(SUMMARY, "NDCG@10"), leaderboard(SUMMARY, "NDCG@10", references=table)
+    alone, shown = scores_table(SUMMARY, "NDCG@10"), scores_table(SUMMARY, "NDCG@10", references=table)
     assert shown.rows[:2] == alone.rows
     assert [[cell.text for cell in row] for row in shown.rows[2:]] == [
         ["BAAI/bge at 0123456789 §", "0.5000", "0.7500", "0.2500"],

@@ -15,9 +15,8 @@ import pytest
 from beirflow.core.digests import file_digest
 from beirflow.core.records import Job
 from beirflow.report.pages import TEMPLATES, Cell, number
-from beirflow.report.registry import FIGURES
+from beirflow.report.registry import registered
 from beirflow.report.report import write_report
-from call_with_fields import call
 from forger import Forger, put
 from report_files import ReportFiles
 
@@ -67,7 +66,7 @@ def test_queries_and_the_matches_of_hits_are_on_the_page_as_in_their_files_and_i
 
 def test_every_figure_is_on_the_page_with_words_and_a_link_and_what_made_the_results(files: ReportFiles) -> None:
     page = files.write().read_text(encoding="utf-8")
-    for name, figure in FIGURES.items():
+    for name, figure in registered("figure").items():
         svg = base64.b64encode((files.folder / f"figures/{name}.svg").read_bytes()).decode()
         assert f'<img alt="{figure.alt}" src="data:image/svg+xml;base64,{svg}">' in page
         assert f"<b>{figure.title}.</b>" in page
@@ -86,7 +85,7 @@ def test_a_run_that_ends_early_is_named_with_the_documents_that_it_has(files: Re
     assert "of a measure is not tested" in page
     Forger(files.folder).edit("metrics/tas-b/scifact.json", put("counts", "retrieved_limit", value=50))
     Forger(files.folder).edit("metrics/contriever/scifact.json", put("counts", "retrieved_limit", value=10**6))  # all
-    call(write_report, **files.paths, job=Job(files.folder))
+    write_report(**files.paths, job=Job(files.folder))
     datasets = index((files.folder / "report.html").read_text(encoding="utf-8"))["datasets"]
     assert [entry["most"] for entry in datasets] == [{}, {}, {}, {"tas-b": 50}]
 

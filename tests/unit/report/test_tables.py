@@ -1,12 +1,15 @@
 """The tables of the report say what the files say, of systems every prompt to the letter, and how datasets are cited."""
 
 import re
+from collections.abc import Callable, Iterator
 
 import pandas as pd
 
 from beirflow.data.catalogue.catalogue import load_catalogue
 from beirflow.report import tables
-from beirflow.report.pages import Cell, Table, shown_tables
+from beirflow.report.pages import Cell, Table
+from beirflow.report.results import Results
+from report_files import results_of
 
 SUMMARY = pd.DataFrame(
     {
@@ -19,25 +22,21 @@ SUMMARY = pd.DataFrame(
 )
 
 
+def made(function: Callable[[Results], Iterator[Table]], **frames: pd.DataFrame) -> Table | None:
+    """Make the first table of some frames."""
+    return next(function(results_of(**frames)), None)
+
+
 def seen(table: Table) -> list[list[str]]:
     """Read the cells of the rows."""
     return [[cell.text for cell in row] for row in table.rows]
 
 
 def test_holes_have_a_row_a_system_where_they_were_measured() -> None:
-    table = tables.holes_table(SUMMARY)
+    table = made(tables.holes, summary=SUMMARY)
     assert [column.label for column in table.columns] == ["System", "msmarco", "scifact"]
     assert seen(table) == [["contriever", "0.1250", "0.2500"], ["toy", "0.5000", "1.0000"]]
-    assert tables.holes_table(SUMMARY.drop(columns="Hole@10")) is None
-
-
-def test_columns_of_tables_say_nothing_that_is_not_shown() -> None:
-    for name, about in shown_tables().items():
-        assert about.keys() <= {"title", "caption", "tall", "close", "columns"}, name
-        for entry in about["columns"].values():
-            members = entry.values() if isinstance(entry, dict) and "label" not in entry else [entry]
-            for column in members:
-                assert isinstance(column, str) or {"label"} <= column.keys() <= {"label", "classes", "form", "unit"}, name
+    assert made(tables.holes, summary=SUMMARY.drop(columns="Hole@10")) is None
 
 
 def test_significance_leaves_blank_what_is_not_defined() -> None:
@@ -51,7 +50,7 @@ def test_significance_leaves_blank_what_is_not_defined() -> None:
         "detectable": 0.25,
     }
     rows = [{"dataset": "d", "measure": "NDCG@10", "system_a": "a", "system_b": "b", "difference": -0.125, **numbers}]
-    table = tables.significance_table(pd.DataFrame(rows))
+    table = made(tables.significance, significance=pd.DataFrame(rows))
     assert table
     assert seen(table)[0] == [
         "d",
@@ -66,24 +65,24 @@ def test_significance_leaves_blank_what_is_not_defined() -> None:
         "0.2500",
         "1,234",
     ]
-    assert tables.significance_table(pd.DataFrame(columns=list(rows[0]))) is None
+    assert made(tables.significance, significance=pd.DataFrame(columns=list(rows[0]))) is None
 
 
 def test_cost_is_read_in_units_for_people() -> None:
     seconds = dict.fromkeys((f"{name}_seconds" for name in ("index", "queries", "search", "evaluate")), 1.5)
     row = {"system": "s", "dataset": "d", "documents": 5000, "documents_reused": 0, "documents_per_second": 10.4, **seconds}
     row |= {"seconds": 6.0, "peak_memory_bytes": float("nan"), "index_bytes": 3 << 20, "precision": "float32", "devices": None}
-    table = tables.cost_table(pd.DataFrame([row]))
+    table = made(tables.cost, costs=pd.DataFrame([row]))
     assert seen(table) == [["d", "s", "float32", "", "5,000", "0", "10", "1.5", "1.5", "1.5", "1.5", "6.0", "", "3.0"]]
     assert sum(span for _, span in table.groups) == len(table.columns) - 1
     assert table.rows[0][-1] == Cell("3.0", 3.0)
-    assert seen(tables.cost_table(pd.DataFrame([row | {"rerank_seconds": float("nan")}]))) == seen(table)
+    assert seen(made(tables.cost, costs=pd.DataFrame([row | {"rerank_seconds": float("nan")}]))) == seen(table)
     for stages, shown in (
         ({"rerank_seconds": 12.5}, ["1.5", "1.5", "1.5", "12.5", "1.5"]),
         ({"expand_seconds": 2.5, "train_seconds": 12.5}, ["2.5", "12.5", "1.5", "1.5", "1.5", "1.5"]),
         ({"expand_seconds": 12.5}, ["12.5", "1.5", "1.5", "1.5", "1.5"]),
     ):
-        table = tables.cost_table(pd.DataFrame([row | stages]))
+        table = made(tables.cost, costs=pd.DataFrame([row | stages]))
         assert [text for text in seen(table)[0] if text.endswith(".5")] == shown
         assert sum(span for _, span in table.groups) == len(table.columns) - 1
 
@@ -111,7 +110,7 @@ def test_every_dataset_of_the_catalogue_is_cited_and_every_entry_is_whole() -> N
 
 
 def test_a_dataset_has_one_row_with_its_licence_and_one_entry_of_bibtex() -> None:
-    rows = [[cell.text for cell in row] for row in tables.datasets_table(DATASETS).rows]
+    rows = [[cell.text for cell in row] for row in made(tables.datasets, summary=DATASETS).rows]
     assert [row[0] for row in rows] == ["scifact", "mine", "nfcorpus.dev.sample-50-seed-7"]
     assert rows[0][:4] == ["scifact", "test", "5,183", "300"]
     assert rows[0][-2:] == [load_catalogue().datasets["scifact"][0].licence, "scifact"]
@@ -123,8 +122,10 @@ def test_a_dataset_has_one_row_with_its_licence_and_one_entry_of_bibtex() -> Non
 
 
 def test_a_dataset_says_which_relevant_documents_no_system_can_find_only_where_there_are_some() -> None:
-    headers = [column.label for column in tables.datasets_table(DATASETS).columns]
-    table = tables.datasets_table(DATASETS.assign(unreachable=[None, "3 of 9 relevant documents", *[None] * (len(DATASETS) - 2)]))
+    headers = [column.label for column in made(tables.datasets, summary=DATASETS).columns]
+    table = made(
+        tables.datasets, summary=DATASETS.assign(unreachable=[None, "3 of 9 relevant documents", *[None] * (len(DATASETS) - 2)])
+    )
     (place,) = [number for number, column in enumerate(table.columns) if column.label not in headers]
     assert table.columns[place].label == "Unreachable relevant documents"
     assert "3 of 9 relevant documents" in [row[place].text for row in table.rows]
@@ -157,13 +158,13 @@ def settings(*systems: list[tuple[str | None, ...]]) -> pd.DataFrame:
 
 
 def test_a_row_says_what_a_system_is_and_where_its_configuration_differs_from_its_files() -> None:
-    dense, lexical = seen(tables.systems_table(settings(ENCODER, LEXICAL)))
+    dense, lexical = seen(made(tables.systems, systems=settings(ENCODER, LEXICAL)))
     how = "pooling cls (model files: mean) · similarity cosine · max_length of queries 64"
     models = "some/encoder at 0123456789; queries: some/other"
     prompts = ["“query: ” (model files: ask: )", "none"]
     assert dense == ["s0", "dense", models, how, *prompts, "float32", "3 queries, 1,234 documents", "nq train"]
     assert lexical == ["s1", "lexical", "", "k1 0.9", "", "", "", "", ""]
-    every = {row[1]: row[2:] for row in seen(tables.settings_table(settings(ENCODER)))}
+    every = {row[1]: row[2:] for row in seen(made(tables.settings, systems=settings(ENCODER)))}
     assert every["revision"] == ["all", REVISION, "configuration", ""]
     assert every["pooling"] == ["all", "cls", "configuration", "mean"]
     assert every["max_length of queries"][2] == "files of the model"
@@ -176,7 +177,7 @@ def test_what_records_alone_say_is_shown_where_it_decides_over_scores() -> None:
     late = [("model", None, "m", "configuration", None), ("weights", None, "model.safetensors", "configuration", None)]
     late += [("pool_factor", None, "2", "configuration", None), ("lossy", None, "averaged", "record", None)]
     late += [("assumed", None, "late: a is b", "record", None)]
-    first, second = seen(tables.systems_table(settings(fused, late)))
+    first, second = seen(made(tables.systems, systems=settings(fused, late)))
     assert first[3] == "weights 0.3, 0.7 · tuned_on nfcorpus.dev: …"
     assert second[3] == "pool_factor 2 · lossy averaged · assumed late: a is b"
 
@@ -184,8 +185,8 @@ def test_what_records_alone_say_is_shown_where_it_decides_over_scores() -> None:
 def test_prompts_of_several_datasets_are_counted_and_stand_in_the_table_of_all_settings() -> None:
     prompts = [("query_prefix", name, f"{name}: ", "configuration", None) for name in ("arguana", "scifact")]
     table = settings([("family", None, "dense", "configuration", None), *prompts])
-    assert seen(tables.systems_table(table))[0][4] == "2 prompts by dataset: see all settings"
-    assert seen(tables.settings_table(table))[1:] == [
+    assert seen(made(tables.systems, systems=table))[0][4] == "2 prompts by dataset: see all settings"
+    assert seen(made(tables.settings, systems=table))[1:] == [
         ["s0", "query_prefix", "arguana", "arguana: ", "configuration", ""],
         ["s0", "query_prefix", "scifact", "scifact: ", "configuration", ""],
     ]

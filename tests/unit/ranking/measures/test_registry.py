@@ -12,9 +12,10 @@ import pyarrow as pa
 import pytest
 
 import beirflow
+from beirflow.config.main_measure import PUBLISHED
 from beirflow.data.catalogue.catalogue import load_catalogue
 from beirflow.evaluation.measures import measure
-from beirflow.evaluation.summary import PUBLISHED, SHOWN
+from beirflow.evaluation.summary import SHOWN
 from beirflow.ranking.measures.all_measures import MEASURES
 from reference_measures import measures_of_query
 

@@ -1,0 +1,116 @@
+"""Uncertainty of means and ranks: of the leaderboard's first column, of every number, and beside NanoBEIR's samples."""
+
+from collections.abc import Iterator
+from itertools import repeat
+
+import pandas as pd
+
+from beirflow.evaluation.paired_tests import LEVEL
+from beirflow.evaluation.uncertainty import FEWEST, QUERIES
+from beirflow.report.pages import DATASET, SYSTEM, Cell, Column, Table, framed, words
+from beirflow.report.registry import table
+from beirflow.report.results import Results
+
+
+@table("results")
+def ranks(results: Results) -> Iterator[Table]:
+    """Yield the uncertainty of the first column of each leaderboard, best system first, where the measure was tested.
+
+    That column is the first mean over datasets, or a single dataset. The draws are those of queries.
+    """
+    for measure in results.main_measures:
+        tested = results.uncertainty[results.uncertainty["measure"] == measure]
+        if (of_measure := tested[tested["resampled"] == QUERIES]).empty:
+            continue
+        names = list(of_measure["dataset"].unique())
+        dataset = next((name for name in names if "mean of " in name), names[0])
+        label, several = dataset.partition(" (")[0], len(set(of_measure["system"])) > 1
+        rows = _with_spans(of_measure[of_measure["dataset"] == dataset].sort_values("rank", kind="stable"))
+        columns = {
+            "system": SYSTEM,
+            "mean": Column(label),
+            "interval": Column("95 %"),
+            "ranks": Column("Rank"),
+            "first": Column("P(best)", ".2f"),
+            "groups": words("Group"),
+        }
+        alone = () if several else ("ranks", "first", "groups")
+        caption = f"{measure}, {label}: 95 % intervals of the mean and of the rank"
+        yield framed(f"{measure}: ranks", caption, rows, columns, without=alone, close=True)
+
+
+@table("results")
+def nanobeir(results: Results) -> Iterator[Table]:
+    """Yield ``nanobeir.csv`` of each main measure, where a dataset is here both in full and as NanoBEIR's sample."""
+    columns = {
+        "dataset": DATASET,
+        "tau": Column("Kendall's tau", "+.2f"),
+        "low": Column("95 % from", "+.2f"),
+        "high": Column("to", "+.2f"),
+        "systems": Column("Systems", ".0f"),
+        "verdict": words("Verdict", "prose"),
+    }
+    how = "order of systems on NanoBEIR's sample and on the full dataset (bootstrap over queries of both)"
+    for measure in results.main_measures:
+        if len(rows := results.nanobeir[results.nanobeir["measure"] == measure]):
+            title = f"{measure}: NanoBEIR and the full datasets"
+            yield framed(title, f"{measure}: {how}", with_short_names(rows), columns)
+
+
+def uncertainty_notes(uncertainty: pd.DataFrame | None) -> list[str]:
+    """Return notes on the columns of ranks, and on the power of each dataset; none without intervals."""
+    if uncertainty is None or uncertainty.empty:
+        return []
+    interval = "95 %: confidence interval of the mean (bootstrap over queries)"
+    sentences = [f"{interval}; unknown for fewer than {FEWEST} queries, and where all have the same value."]
+    if uncertainty["system"].nunique() < 2:
+        return sentences
+    sentences.append(
+        "Rank: its 95 % interval over the same draws. P(best): the share of draws in which the system is the best. Group:"
+        " systems that share a letter are not significantly different after Holm's correction for all pairs."
+    )
+    measure = str(uncertainty["measure"].iloc[0])
+    known = with_short_names(uncertainty[uncertainty["measure"] == measure].dropna(subset="detectable"))
+    by_dataset = dict(zip(known["dataset"], known["detectable"], strict=True))
+    detectable = ", ".join(f"{name} {value:.4f}" for name, value in by_dataset.items())
+    power = f"Minimum detectable difference in {measure} (80 % power, a single test at level {LEVEL}, median of all pairs)"
+    larger = "Marks and letters are corrected for the number of tests, so they need larger ones."
+    return [*sentences, f"{power}: {detectable}. {larger}"] if detectable else sentences
+
+
+@table("uncertainty")
+def uncertainty(results: Results) -> Iterator[Table]:
+    """Yield ``uncertainty.csv``: every system on every dataset and in every mean."""
+    columns = {
+        "dataset": DATASET,
+        "measure": words("Measure"),
+        "resampled": words("Resampled"),
+        "system": words("System"),
+        "mean": Column("Mean"),
+        "interval": Column("95 %"),
+        "rank": Column("Rank", "g"),
+        "ranks": Column("95 % of ranks"),
+        "first": Column("P(best)", ".3f"),
+        "groups": words("Group"),
+        "detectable": Column("Detectable"),
+    }
+    rows = _with_spans(with_short_names(results.uncertainty))
+    yield framed("Uncertainty", "Means and ranks with their 95 % intervals", rows, columns, tall=True)
+
+
+def with_short_names(frame: pd.DataFrame) -> pd.DataFrame:
+    """Shorten the names of means over datasets."""
+    return frame.assign(dataset=frame["dataset"].map(lambda name: name.partition(" (")[0]))
+
+
+def _with_spans(uncertainty: pd.DataFrame) -> pd.DataFrame:
+    """Add the columns ``interval`` and ``ranks``, cells of the bounds of means and of ranks."""
+    means = map(_span, uncertainty["low"], uncertainty["high"], repeat(".4f"))
+    ranks = map(_span, uncertainty["rank_low"], uncertainty["rank_high"])
+    return uncertainty.assign(interval=pd.Series([*means], uncertainty.index), ranks=pd.Series([*ranks], uncertainty.index))
+
+
+def _span(low: float, high: float, form: str = "g") -> Cell:
+    """Return the cell of an interval: one number if both bounds are printed alike, words if they are unknown."""
+    first, last = (format(bound, form) for bound in (low, high))
+    return Cell("unknown" if low != low else first if first == last else f"{first}–{last}", low)
