@@ -61,7 +61,7 @@ class ReportFiles:
     judged: int = 3
     hostile: Sequence[str] = ()
     nanobeir: pd.DataFrame = field(default_factory=lambda: agreement_table({}, {}))
-    paths: dict[str, Any] = field(default_factory=dict)
+    inputs: list[str] = field(default_factory=list)
 
     def write(self) -> Path:
         """Write everything, and the report of it."""
@@ -79,13 +79,16 @@ class ReportFiles:
         others = [str(self.folder / name) for name in ("nanobeir.csv", "systems.csv", "manifest.json")]
         inspections = self._inspections(pick)
         inputs = [summary, *rows, *corpora, *inspections, *self._matches(inspections), comparison, uncertainty, costs, *others]
-        self.paths = {
-            "results": self.folder,
-            "input_paths": [*inputs, *self._figures()],
-            "baseline": self.systems[0],
-            "report_path": str(self.folder / "report.html"),
-        }
-        write_report(**self.paths, job=Job(self.folder))
+        self.inputs = [*inputs, *self._figures()]
+        return self.report()
+
+    def results(self) -> Results:
+        """The results that a job gets."""
+        return Results(self.folder, input_paths=self.inputs, baseline=self.systems[0])
+
+    def report(self) -> Path:
+        """Write the report of the files that are there."""
+        write_report(shared=self.results(), report_path=str(self.folder / "report.html"), job=Job(self.folder))
         return self.folder / "report.html"
 
     def _metrics(self, pick: random.Random) -> tuple[list[str], list[str]]:

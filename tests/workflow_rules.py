@@ -23,7 +23,7 @@ SHOWN = {
     "tabulate_figures": ["frame"],
     "draw_figures": ["figure"],
     "export_tables": ["table"],
-    "write_report": ["table", "figure"],
+    "write_report": ["table"],
 }
 """Decorators by the rule whose job calls their functions."""
 

@@ -61,6 +61,7 @@ rule tabulate_figures:
             "tabulate_figures",
             "beirflow.report.figure_tables:write_figure_tables",
             *functions("frame").values(),
+            shared="beirflow.report.results:of_job()",
         ),
         main_measure=experiment.main_measure,
         rows=experiment.chosen_rows,
@@ -100,6 +101,7 @@ rule draw_figures:
             "draw_figures",
             "beirflow.report.figures:draw_figures",
             *functions("figure").values(),
+            shared="beirflow.report.results:of_job()",
         ),
         main_measure=experiment.main_measure,
         blocks=readers.blocks(experiment),
@@ -157,6 +159,7 @@ rule export_tables:
             "export_tables",
             "beirflow.report.exports:export_tables",
             *functions("table").values(),
+            shared="beirflow.report.results:of_job()",
         ),
         baseline=readers.baseline(experiment),
     message:
@@ -213,7 +216,7 @@ rule write_report:
             "write_report",
             "beirflow.report.report:write_report",
             *functions("table").values(),
-            *functions("figure").values(),
+            shared="beirflow.report.results:of_job()",
         ),
         baseline=readers.baseline(experiment),
     message:

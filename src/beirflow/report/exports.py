@@ -5,8 +5,6 @@ Each registered table is written as ``<name>.tex`` and ``<name>.md``; where ther
 """
 
 import re
-from collections.abc import Sequence
-from pathlib import Path
 
 from beirflow.core.layout import CITATIONS, TABLE_MD, TABLE_TEX
 from beirflow.core.writing import write_text
@@ -38,9 +36,8 @@ LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
 """LaTeX of special and missing characters; the triangles are those of ``amssymb``."""
 
 
-def export_tables(*, results: Path, input_paths: Sequence[str], baseline: str) -> None:
+def export_tables(*, shared: Results) -> None:
     """Write all tables into the folder of the results, in both forms and with their notes, and the BibTeX of the datasets."""
-    shared = Results(results, input_paths=input_paths, baseline=baseline)
     for name, made in registered("table").items():
         table = next(made(shared), None)
         tex, text = f"% {ABSENT}\n", f"<!-- {ABSENT} -->\n"
@@ -48,9 +45,9 @@ def export_tables(*, results: Path, input_paths: Sequence[str], baseline: str) -
             lines = "".join(f"- {markdown(note)}\n" for note in table.notes)
             tex = "".join(f"% {note}\n" for note in table.notes) + as_latex(table)
             text = as_markdown(table) + ("\n" + lines if lines else "")
-        write_text(results / TABLE_TEX(table=name), tex)
-        write_text(results / TABLE_MD(table=name), text)
-    write_text(results / CITATIONS(), bibtex(shared.summary["dataset"]) or "% no dataset of the catalogue\n")
+        write_text(shared.folder / TABLE_TEX(table=name), tex)
+        write_text(shared.folder / TABLE_MD(table=name), text)
+    write_text(shared.folder / CITATIONS(), bibtex(shared.summary["dataset"]) or "% no dataset of the catalogue\n")
 
 
 def as_latex(table: Table) -> str:

@@ -24,11 +24,7 @@ MOST_TICKS = 12
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
-@figure(
-    "Average ranks",
-    alt="Diagram: average rank of each system over the datasets, with bars over systems that do not differ significantly."
-    " The numbers are in critical_difference.csv.",
-)
+@figure
 def critical_difference(results: Results) -> Figure:
     """Draw systems by average rank, the best at the left; bars join systems that do not differ significantly."""
     table = figure_tables.critical_difference(results)

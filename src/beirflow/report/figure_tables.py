@@ -3,9 +3,6 @@
 ``docs/files.md`` describes ``pareto.csv`` and ``critical_difference.csv``.
 """
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 
@@ -15,7 +12,7 @@ from beirflow.evaluation.cost import on_front
 from beirflow.evaluation.ranks import alike, average_ranks, friedman
 from beirflow.evaluation.uncertainty import letter
 from beirflow.report.registry import frame, registered
-from beirflow.report.results import Blocks, Results
+from beirflow.report.results import Results
 
 OF_QUERIES = ("queries", "search", "merge", "fuse", "rerank")  # stages of a query, once everything is indexed
 
@@ -23,13 +20,10 @@ FRONTS = {"seconds_per_query": "front_of_seconds", "index_bytes": "front_of_byte
 """By kind of cost, the column of its Pareto front."""
 
 
-def write_figure_tables(
-    *, results: Path, input_paths: Sequence[str], main_measure: str, rows: Mapping[str, Sequence[str]], blocks: Blocks
-) -> None:
+def write_figure_tables(*, shared: Results) -> None:
     """Write the numbers of figures that have a CSV of their own."""
-    shared = Results(results, input_paths=input_paths, main_measure=main_measure, rows=rows, blocks=blocks)
     for name, make in registered("frame").items():
-        write_csv(make(shared), results / layout.FIGURE_DATA(figure=name))
+        write_csv(make(shared), shared.folder / layout.FIGURE_DATA(figure=name))
 
 
 @frame

@@ -1,7 +1,6 @@
 """Draw the figures of the report as PDF and SVG. The same results give the same bytes."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from beirflow.config.main_measure import cutoff_of
-from beirflow.core.layout import SCORES
 from beirflow.evaluation.paired_tests import LEVEL, against
 from beirflow.report import figure_tables
 from beirflow.report.figure_style import (
@@ -36,7 +34,7 @@ from beirflow.report.figure_style import (
     words_only,
 )
 from beirflow.report.registry import figure, registered
-from beirflow.report.results import Blocks, Results
+from beirflow.report.results import Results
 
 COSTS = (
     ("documents_per_second", "documents indexed\nper second"),
@@ -52,10 +50,7 @@ PRINTED = (0.1, 0.25, 0.5, 0.75, 1.0)  # thresholds of the printed distribution 
 THRESHOLDS = np.arange(1, 101) / 100  # thresholds of the drawn one
 
 
-@figure(
-    "Difference to the baseline",
-    alt="Bars: for every dataset, the main measure of each system minus the baseline. The numbers are in the first table.",
-)
+@figure
 def ndcg_difference(results: Results) -> Figure:
     """Draw by system the difference to the baseline on every dataset."""
     others = [system for system in results.system_names if system != results.baseline]
@@ -90,11 +85,7 @@ def _differences(panel: Axes, results: Results, system: str) -> None:
     panel.axvline(0, color="#333333", linewidth=0.6)
 
 
-@figure(
-    "Recall over k",
-    alt="Lines, or numbers for many systems: for every dataset, recall of each system over the cutoff. The numbers are under"
-    " “Every measure at every cutoff”.",
-)
+@figure
 def recall_over_k(results: Results) -> Figure:
     """Draw recall at every cutoff on every dataset; for many systems, print it."""
     measures = results.measures[results.system_names[0], next(iter(results.rows))]
@@ -110,11 +101,7 @@ def recall_over_k(results: Results) -> Figure:
     return drawing
 
 
-@figure(
-    "Distribution over queries",
-    alt="Lines, or numbers for many systems: for every dataset, the share of queries with at least a given main measure. The"
-    f" values are in {SCORES}.",
-)
+@figure
 def ndcg_per_query(results: Results) -> Figure:
     """Draw the share of queries that reach a value, over the value; for many systems, print it."""
     printed = len(results.system_names) > MOST_LINES
@@ -155,11 +142,7 @@ def _printed(results: Results, values: Values, columns: Sequence[str], text: str
     return drawing
 
 
-@figure(
-    "Lengths of documents",
-    alt="Violins: for every dataset, lengths of all documents, of the relevant and of the retrieved. The quantiles are in the"
-    " table “Lengths of documents”.",
-)
+@figure
 def document_lengths(results: Results) -> Figure:
     """Draw violins per dataset: all documents, relevant ones, and the first hits of each system."""
     drawing, panels = violin_panels(results.lengths, results.system_names, WORDS, 0.17)
@@ -168,11 +151,7 @@ def document_lengths(results: Results) -> Figure:
     return drawing
 
 
-@figure(
-    "Documents judged for no query",
-    alt="Points, or numbers for many systems: the main measure and the share of documents that are judged for no query. The"
-    " numbers are in the table “Documents judged for no query”.",
-)
+@figure
 def holes(results: Results) -> Figure:
     """Draw the share of first hits judged for no query beside the main measure; for many systems, print both."""
     styles = style_of(results.system_names)
@@ -199,10 +178,7 @@ def holes(results: Results) -> Figure:
     return drawing
 
 
-@figure(
-    "Cost",
-    alt="Points: speed, seconds, memory and size of each system on every dataset. The numbers are in the last table.",
-)
+@figure
 def cost(results: Results) -> Figure:
     """Plot four kinds of cost: a panel per kind, a row per dataset, a marker per system."""
     styles = style_of(results.system_names)
@@ -220,11 +196,7 @@ def cost(results: Results) -> Figure:
     return drawing
 
 
-@figure(
-    "Score and cost",
-    alt="Points: the mean main measure of each system against milliseconds per query and index size. The numbers are"
-    " in pareto.csv.",
-)
+@figure
 def pareto(results: Results) -> Figure:
     """Plot the main measure against cost, one panel per kind of cost, with the Pareto front."""
     table, styles = figure_tables.pareto(results), style_of(results.system_names)
@@ -250,23 +222,12 @@ def pareto(results: Results) -> Figure:
     return drawing
 
 
-def draw_figures(
-    *,
-    results: Path,
-    input_paths: Sequence[str],
-    baseline: str,
-    main_measure: str,
-    rows: Mapping[str, Sequence[str]],
-    blocks: Blocks,
-    folder: str,
-    style: Mapping[str, Any] | None = None,
-) -> None:
+def draw_figures(*, shared: Results, folder: str, style: Mapping[str, Any] | None = None) -> None:
     """Draw all figures as ``<name>.pdf`` and ``<name>.svg``.
 
     ``style`` has arguments of :func:`~beirflow.report.figure_style.house_style`. Raise DataError if values are not those that
     were recorded, or the font is missing.
     """
-    shared = Results(results, input_paths=input_paths, baseline=baseline, main_measure=main_measure, rows=rows, blocks=blocks)
     with house_style(**(style or {})):
         for name, draw in registered("figure").items():
             save(draw(shared), folder, name)

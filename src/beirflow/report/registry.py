@@ -2,7 +2,7 @@
 
 The functions are in the modules of this folder, and in ``shown.py`` of extensions. Rules need their names and import nothing
 large, so names are read from the sources. Sentences above a table are in ``workflow/report/about/<name>.html.j2``, if there are
-any; the caption of a figure is ``workflow/report/<name>.rst``, also in Snakemake's own report.
+any; title, alternative text and caption of a figure in ``workflow/report/<name>.rst``, whose caption Snakemake's own report has.
 """
 
 import re
@@ -25,12 +25,10 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class Shown(Generic[Made]):
-    """A function of the results, and where and how the report shows what it returns."""
+    """A function of the results, and the section of the report that has what it returns."""
 
     make: Callable[["Results"], Made]
-    section: str = ""  # of the report, which has the tables of a section one below the other
-    title: str = ""  # of a figure
-    alt: str = ""  # text for readers who do not see the figure
+    section: str = ""
 
     def __call__(self, results: "Results") -> Made:
         """Make it."""
@@ -45,9 +43,9 @@ def table(section: str) -> Callable[[Callable[["Results"], Made]], Shown[Made]]:
     return lambda make: Shown(make, section)
 
 
-def figure(title: str, *, alt: str) -> Callable[[Callable[["Results"], Made]], Shown[Made]]:
+def figure(make: Callable[["Results"], Made]) -> Shown[Made]:
     """Decorate a function that draws ``figures/<name>`` as PDF and SVG."""
-    return lambda make: Shown(make, "figures", title, alt)
+    return Shown(make)
 
 
 def frame(make: Callable[["Results"], Made]) -> Shown[Made]:

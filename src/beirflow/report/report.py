@@ -16,21 +16,20 @@ from beirflow.core.layout import FIGURE_DATA, FIGURE_PDF, FIGURE_SVG, INSPECTION
 from beirflow.core.records import Job
 from beirflow.evaluation.scores import most_documents
 from beirflow.report.pages import TEMPLATES, Table, counted, embedded, listed, record_derived_files, write_page
-from beirflow.report.registry import Shown, registered
+from beirflow.report.registry import functions, registered
 from beirflow.report.results import Results
 from beirflow.report.tables import bibtex
 
 MOST_NAMED = 4  # maximum number of systems that the first sentence names
 
 
-def write_report(*, results: Path, input_paths: Sequence[str], baseline: str, report_path: str, job: Job) -> None:
-    """Write the page from the inputs of its rule, and a record of it and of all derived files among these."""
-    shared = Results(results, input_paths=input_paths, baseline=baseline)
+def write_report(*, shared: Results, report_path: str, job: Job) -> None:
+    """Write the page, and a record of it and of all derived files among the inputs."""
     sections, datasets = _sections(shared), _datasets(shared.records.values())
     rows = shared.summary[shared.summary["split"].notna()]["dataset"].nunique()
     heading = f"{counted(len(shared.system_names), 'system')} on {counted(rows, 'dataset')}"
     ranked = [row[0].text for row in sections["results"]["leaderboard"][0].rows]
-    manifest_path = results / MANIFEST
+    manifest_path = shared.folder / MANIFEST
     values = {
         "title": f"beirflow: {heading}",
         "heading": heading,
@@ -38,11 +37,11 @@ def write_report(*, results: Path, input_paths: Sequence[str], baseline: str, re
         "sections": sections,
         "notes_of_extensions": [extension.note for extension in extensions() if extension.note],
         "bibtex": bibtex(shared.summary["dataset"]),
-        "figures": [_figure(name, figure, shared) for name, figure in registered("figure").items()],
+        "figures": [_figure(name, shared) for name in functions("figure")],
         "index": {
             "systems": shared.system_names,
             "ranked": [name for name in ranked if name in shared.system_names],
-            "baseline": baseline,
+            "baseline": shared.baseline,
             "measure": shared.main_measure.partition("@")[0],
             "datasets": datasets,
         },
@@ -52,7 +51,7 @@ def write_report(*, results: Path, input_paths: Sequence[str], baseline: str, re
         "manifest": json.dumps(shared.manifest, indent=2, ensure_ascii=False),
     }
     write_page("report.html.j2", report_path, values, scripts=("tables.js", "pair.js", "report.js"))
-    derived = [str(results / path) for path in shared.inputs or () if is_derived(path)]
+    derived = [str(shared.folder / path) for path in shared.inputs or () if is_derived(path)]
     record_derived_files(
         paths=[report_path, *derived], manifest_path=str(manifest_path), record_path=str(record_of(report_path)), job=job
     )
@@ -96,14 +95,13 @@ def _lead(systems: Sequence[str], datasets: Sequence[Mapping[str, Any]], manifes
     return f"Retrieval quality of {named} on {data}.{sampled} Generated {manifest['written'].partition('T')[0]}."
 
 
-def _figure(name: str, figure: Shown[Any], results: Results) -> dict[str, Any]:
-    """Return a figure for the template, with its caption and links to its other files."""
-    caption = (TEMPLATES / f"{name}.rst").read_text(encoding="utf-8").replace("``", "")
-    links = [
-        path for pattern in (FIGURE_PDF, FIGURE_DATA) if results.has(pattern, figure=name) for path in [pattern(figure=name)]
-    ]
+def _figure(name: str, results: Results) -> dict[str, Any]:
+    """Return a figure for the template, with title, alternative text and caption, and links to its other files."""
+    texts, _, caption = (TEMPLATES / f"{name}.rst").read_text(encoding="utf-8").partition("\n\n")
+    title, alt = (line.partition(": ")[2] for line in texts.splitlines())
+    links = [pattern(figure=name) for pattern in (FIGURE_PDF, FIGURE_DATA) if results.has(pattern, figure=name)]
     svg = results.read(FIGURE_SVG, lambda path: path, figure=name)
-    return {**embedded(figure.title, figure.alt, svg), "caption": caption, "links": links}
+    return {**embedded(title, alt, svg), "caption": caption.replace("``", ""), "links": links}
 
 
 def _packed(path: Path) -> str:

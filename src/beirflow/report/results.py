@@ -37,6 +37,15 @@ Blocks = Sequence[Sequence[str]]
 """Datasets whose ranks are averaged, grouped by corpus, without those that any compared system was trained on."""
 
 
+def _read_csv(path: Path) -> pd.DataFrame:
+    return read_named_csv(str(path))
+
+
+def _csv(pattern: Pattern) -> cached_property[pd.DataFrame]:
+    """Return the attribute of a CSV."""
+    return cached_property(lambda results: results.read(pattern, _read_csv))
+
+
 class Results:
     """A folder of results, read only.
 
@@ -152,40 +161,28 @@ class Results:
         frame: pd.DataFrame = table.unify_dictionaries().to_pandas()
         return frame.rename(columns={"query_id": "query"})
 
-    @cached_property
-    def summary(self) -> pd.DataFrame:
-        """``summary.csv``: the shown measures of every system on every dataset, published scores, and averages."""
-        return self._csv(layout.SUMMARY)
+    summary = _csv(layout.SUMMARY)
+    """``summary.csv``: the shown measures of every system on every dataset, published scores, and averages."""
 
-    @cached_property
-    def significance(self) -> pd.DataFrame:
-        """``significance.csv``: every two systems on every dataset, with interval, p and effect size."""
-        return self._csv(layout.SIGNIFICANCE)
+    significance = _csv(layout.SIGNIFICANCE)
+    """``significance.csv``: every two systems on every dataset, with interval, p and effect size."""
 
-    @cached_property
-    def uncertainty(self) -> pd.DataFrame:
-        """``uncertainty.csv``: intervals of means and ranks."""
-        return self._csv(layout.UNCERTAINTY)
+    uncertainty = _csv(layout.UNCERTAINTY)
+    """``uncertainty.csv``: intervals of means and ranks."""
 
-    @cached_property
-    def costs(self) -> pd.DataFrame:
-        """``cost.csv``: seconds, memory and bytes of every system on every dataset."""
-        return self._csv(layout.COST)
+    costs = _csv(layout.COST)
+    """``cost.csv``: seconds, memory and bytes of every system on every dataset."""
 
-    @cached_property
-    def systems(self) -> pd.DataFrame:
-        """``systems.csv``: every setting of every system, with its source."""
-        return self._csv(layout.SYSTEMS)
+    systems = _csv(layout.SYSTEMS)
+    """``systems.csv``: every setting of every system, with its source."""
 
-    @cached_property
-    def nanobeir(self) -> pd.DataFrame:
-        """``nanobeir.csv``: whether NanoBEIR orders systems as the full datasets do."""
-        return self._csv(layout.NANOBEIR)
+    nanobeir = _csv(layout.NANOBEIR)
+    """``nanobeir.csv``: whether NanoBEIR orders systems as the full datasets do."""
 
     @cached_property
     def references(self) -> pd.DataFrame | None:
         """``references.csv``: unverified results of others; None without any."""
-        return self._csv(layout.REFERENCES) if self.has(layout.REFERENCES) else None
+        return self.read(layout.REFERENCES, _read_csv) if self.has(layout.REFERENCES) else None
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
@@ -268,9 +265,6 @@ class Results:
         path = pattern(**names)
         return (self.folder / path).is_file() if self.inputs is None else path in self.inputs
 
-    def _csv(self, pattern: Pattern) -> pd.DataFrame:
-        return self.read(pattern, lambda path: read_named_csv(str(path)))
-
     def read(self, pattern: Pattern, read: Callable[[Path], Any], **names: str) -> Any:
         """Read a file with a function; DataError with the command that makes it if it is missing or damaged."""
         path = self.folder / pattern(**names)
@@ -296,6 +290,19 @@ class Results:
                 return DataError(f"{where}; {_some(known, f'{key}s with runs')}{nearest(value, known)}")
         path = self.folder / layout.RUN(system=system, dataset=dataset)
         return DataError(f"{where}. Make it: snakemake --cores 8 -- {shlex.quote(str(path))}")
+
+
+def of_job(
+    *,
+    results: Path,
+    input_paths: Sequence[str],
+    baseline: str = "",
+    main_measure: str = "",
+    rows: Mapping[str, Sequence[str]] | None = None,
+    blocks: Blocks | None = None,
+) -> Results:
+    """Return the results that a job may read, its inputs."""
+    return Results(results, baseline=baseline, main_measure=main_measure, input_paths=input_paths, rows=rows, blocks=blocks)
 
 
 def main_measures(summary: pd.DataFrame) -> list[str]:

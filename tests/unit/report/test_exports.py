@@ -53,7 +53,7 @@ def test_no_text_becomes_markup() -> None:
 def exported(tmp_path: Path) -> Path:
     files = ReportFiles(tmp_path, ["contriever", "tas_b"], {"fever": ["fever"], "scifact": ["scifact"]}, queries=1)
     files.write()
-    export_tables(**{name: files.paths[name] for name in ("results", "input_paths", "baseline")})
+    export_tables(shared=files.results())
     return tmp_path
 
 

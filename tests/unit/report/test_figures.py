@@ -80,10 +80,7 @@ def test_every_figure_has_a_function_and_a_caption() -> None:
 
 def test_every_figure_is_written_twice_with_the_same_bytes_every_time(tmp_path: Path) -> None:
     results = sources(tmp_path)
-    given = {"baseline": "x", "main_measure": "NDCG@10", "rows": ROWS, "blocks": results.blocks}
-    draw_figures(
-        results=tmp_path, input_paths=[str(tmp_path / path) for path in results.inputs], **given, folder=str(tmp_path / "one")
-    )
+    draw_figures(shared=results, folder=str(tmp_path / "one"))
     for name in ("document_lengths", "pareto"):  # audits draw all again
         save(registered("figure")[name](results), str(tmp_path / "two"), name)
     written = {path.name: path.read_bytes() for path in (tmp_path / "one").iterdir()}
