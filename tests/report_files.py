@@ -10,8 +10,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from beirflow.core.csv_files import read_named_csv
+from beirflow.core.digests import file_digest
 from beirflow.core.records import Job, write_json, write_record
 from beirflow.evaluation.sample_agreement import agreement_table
 from beirflow.evaluation.summary import summarize
@@ -79,7 +82,8 @@ class ReportFiles:
         others = [str(self.folder / name) for name in ("nanobeir.csv", "systems.csv", "manifest.json")]
         inspections = self._inspections(pick)
         inputs = [summary, *rows, *corpora, *inspections, *self._matches(inspections), comparison, uncertainty, costs, *others]
-        self.inputs = [*inputs, *self._figures()]
+        per_query = self.folder.glob("metrics/*/*.parquet")
+        self.inputs = [*inputs, *map(str, sorted(per_query)), *self._figures()]
         return self.report()
 
     def results(self) -> Results:
@@ -113,12 +117,22 @@ class ReportFiles:
                         "assumed": [],
                         **({"forums": forums} if forums else {}),
                     }
+                    if name in names:
+                        means["outputs"] = self._per_query(path)
                     write_record(path, Job(self.folder), **means)
                     if name == row:
                         found[0].append(path)
                     if name in names:
                         found[1].append(path)
         return found
+
+    def _per_query(self, means_path: str) -> dict[str, str]:
+        """Write the values of a few queries of a corpus; a third of them are 0. Return their digest."""
+        path = Path(means_path).with_suffix(".parquet")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        values = np.random.default_rng([*means_path.encode()[-20:]]).random(30)
+        pq.write_table(pa.table({"query_id": [f"q{i}" for i in range(30)], "NDCG@10": np.where(values < 1 / 3, 0, values)}), path)
+        return {str(path): file_digest(path)}
 
     def _uncertainty(self, summary: pd.DataFrame, pick: random.Random) -> pd.DataFrame:
         table = summary[["dataset", "system"]].assign(measure="NDCG@10", resampled="queries", mean=summary["NDCG@10"])

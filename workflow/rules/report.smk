@@ -142,6 +142,9 @@ rule export_tables:
         uncertainty=at(layout.UNCERTAINTY),
         nanobeir=at(layout.NANOBEIR),
         costs=at(layout.COST),
+        means=rules.draw_figures.input.means,
+        corpus_means=rules.draw_figures.input.corpus_means,
+        per_query=rules.draw_figures.input.per_query,
         systems=rules.describe_systems.output.systems,
         published=rules.summarize.input.published,
         citations=on_this_machine(f"{WORKFLOW}/catalogue/citations.bib"),
@@ -177,6 +180,7 @@ rule write_report:
             *rules.draw_figures.input.means,
             *rules.draw_figures.input.corpus_means,
         ],
+        per_query=rules.draw_figures.input.per_query,
         inspections=rules.draw_figures.input.inspections,
         matches=[
             at(layout.MATCHES).format(system=system, dataset=name)
