@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
+import numpy as np
 import pandas as pd
 
 from beirflow.core.extensions import forms
@@ -50,6 +51,18 @@ def holes(results: Results) -> Iterator[Table]:
     ]
     columns, caption = [SYSTEM, *number_columns(datasets)], f"{HOLES} of every system on every dataset"
     yield Table("", "Documents judged for no query", caption, columns, rows, close=True)
+
+
+@table("results")
+def failures(results: Results) -> Iterator[Table]:
+    """Yield the share of queries on which each system fails, and on which all fail: no other choice among them would help."""
+    zeros = {key: values == 0 for key, values in results.per_query.items()}
+    shares = {system: [zeros[system, row].mean() for row in results.rows] for system in results.system_names}
+    if len(shares) > 1:
+        shares["all of them"] = [np.all([zeros[system, row] for system in shares], axis=0).mean() for row in results.rows]
+    rows = [[Cell(system), *(number(share, ".1%") for share in of_rows)] for system, of_rows in shares.items()]
+    caption = f"Share of queries with {results.main_measure} of 0"
+    yield Table("", "Failed queries", caption, [SYSTEM, *number_columns(results.rows)], rows, close=True)
 
 
 @table("significance")

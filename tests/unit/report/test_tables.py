@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 
+import numpy as np
 import pandas as pd
 
 from beirflow.data.catalogue.catalogue import load_catalogue
@@ -37,6 +38,16 @@ def test_holes_have_a_row_a_system_where_they_were_measured() -> None:
     assert [column.label for column in table.columns] == ["System", "msmarco", "scifact"]
     assert seen(table) == [["contriever", "0.1250", "0.2500"], ["toy", "0.5000", "1.0000"]]
     assert made(tables.holes, summary=SUMMARY.drop(columns="Hole@10")) is None
+
+
+def test_a_query_that_all_systems_fail_counts_for_each_of_them_and_for_all() -> None:
+    per_query = {("a", "d"): [0, 0, 0.5, 1], ("b", "d"): [0.25, 0, 0, 1], ("a", "e"): [1], ("b", "e"): [0]}
+    arrays = {key: np.array(values) for key, values in per_query.items()}
+    known = {"per_query": arrays, "rows": {"d": ["d"], "e": ["e"]}, "main_measure": "NDCG@10"}
+    (table,) = tables.failures(results_of(**known, system_names=["a", "b"]))
+    assert seen(table) == [["a", "50.0%", "0.0%"], ["b", "50.0%", "100.0%"], ["all of them", "25.0%", "0.0%"]]
+    (alone,) = tables.failures(results_of(**known, system_names=["a"]))
+    assert seen(alone) == [["a", "50.0%", "0.0%"]]
 
 
 def test_significance_leaves_blank_what_is_not_defined() -> None:
