@@ -25,10 +25,11 @@ from beirflow.report.pages import (
     least,
     listed,
     number,
+    numbers,
     p_value,
     record_derived_files,
     short,
-    words,
+    texts,
     write_page,
 )
 
@@ -53,25 +54,20 @@ REASONS = {"price": "the cheapest", "bytes_per_million": "the one with the small
 COST_COLUMNS: Columns = {
     "system": SYSTEM,
     "Single query, ms": {
-        "times": Column("Median", ",.1f"),
-        "p95_milliseconds": Column("p95", ",.1f"),
-        "device": words("Device"),
-        "latency_queries": Column("Queries", ",.0f"),
-        "latency_load": Column("Load", ".1f"),
+        **numbers(",.1f", times="Median", p95_milliseconds="p95"),
+        **texts(device="Device"),
+        **numbers(",.0f", latency_queries="Queries"),
+        **numbers(".1f", latency_load="Load"),
     },
     "Index per million documents": {
-        "bytes_per_million": Column("GB", least, unit=giga),
-        "index_bytes": Column("GB, these datasets", least, unit=giga),
-        "index_seconds_per_million": Column("Seconds", ",.0f"),
-        "load_seconds": Column("Loading, s", ",.1f"),
-        "index_load": Column("Load", ".1f"),
+        **numbers(least, bytes_per_million="GB", index_bytes="GB, these datasets", unit=giga),
+        **numbers(",.0f", index_seconds_per_million="Seconds"),
+        **numbers(",.1f", load_seconds="Loading, s"),
+        **numbers(".1f", index_load="Load"),
     },
-    "Price per million documents or queries": {
-        "index_price": Column("Indexing", ",.2f"),
-        "month_price": Column("Month of storage", ",.2f"),
-        "price": Column("Total", ",.2f"),
-        "query_price": Column("Million queries", ",.2f"),
-    },
+    "Price per million documents or queries": numbers(
+        ",.2f", index_price="Indexing", month_price="Month of storage", price="Total", query_price="Million queries"
+    ),
 }
 """Columns of the table of costs."""
 
@@ -249,12 +245,11 @@ def systems_tables(table: pd.DataFrame, measure: str) -> tuple[Table, Table]:
         "system": SYSTEM,
         _mean(table, measure): {
             measure: Column("Mean"),
-            "interval": Column("95 % interval"),
+            **numbers(".4f", interval="95 % interval"),
         },
         "Compared with the best": {
-            "difference": Column("Difference", "+.4f"),
-            "differences": Column("95 % interval", "+.4f"),
-            "p_holm": Column("p", p_value),
+            **numbers("+.4f", difference="Difference", differences="95 % interval"),
+            **numbers(p_value, p_holm="p"),
         },
     }
     return (
@@ -287,14 +282,13 @@ def _encoders(table: pd.DataFrame, measure: str) -> Iterator[tuple[str, list[Sca
         columns = {
             "system": SYSTEM,
             measure: Column(measure),
-            "loss": Column("Loss", "+.4f"),
-            "interval": Column("95 % interval", "+.4f"),
-            "loss_p_holm": Column("p", p_value),
+            **numbers("+.4f", loss="Loss", interval="95 % interval"),
+            **numbers(p_value, loss_p_holm="p"),
             "exact@10": Column("Exact top 10"),
             "exact@100": Column("Exact top 100"),
             "exact@1000": Column("Exact top 1000"),
-            "bytes_per_million": Column("GB per million", short),
-            "milliseconds": Column("Median, ms", ",.2f"),
+            **numbers(short, bytes_per_million="GB per million"),
+            **numbers(",.2f", milliseconds="Median, ms"),
         }
         caption = f"Loss: {measure} minus that of {encoder}; p: corrected for all variants"
         variants = framed(

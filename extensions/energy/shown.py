@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from beirflow.report.pages import DATASET, Cell, Column, Table, framed, words
+from beirflow.report.pages import DATASET, Cell, Table, framed, numbers, texts
 from beirflow.report.registry import table
 from beirflow.report.results import Results
 
@@ -30,11 +30,10 @@ def energy(results: Results) -> Iterator[Table]:
     """Yield energy and emissions without empty columns; only a note without measurements."""
     columns = {
         "dataset": DATASET,
-        "system": words("System"),
-        "processor_joules": Column("Processors, kWh", ",.4f", unit=KWH),
-        "gpu_joules": Column("GPUs, kWh", ",.4f", unit=KWH),
-        "processor_share": Column("Share", ".2f"),
-        "co2_grams": Column("CO₂, g", ",.1f"),
+        **texts(system="System"),
+        **numbers(",.4f", processor_joules="Processors, kWh", gpu_joules="GPUs, kWh", unit=KWH),
+        **numbers(".2f", processor_share="Share"),
+        **numbers(",.1f", co2_grams="CO₂, g"),
     }
     costs = results.costs
     empty = [key for key, source in SHOWN.items() if source not in costs or not (costs[source] > 0).any()]

@@ -29,7 +29,7 @@ from beirflow.core.errors import DataError
 from beirflow.evaluation.summary import TrainedOn, kept_self_matches, summary_table
 from beirflow.extensions.exchange.layout import LEADERBOARD, LEADERBOARD_TABLE
 from beirflow.report.leaderboard import notes, scores_table
-from beirflow.report.pages import Table, framed, words, write_page
+from beirflow.report.pages import Table, framed, texts, write_page
 
 SHOWN = 3  # failed checks that are named of a folder
 LONGEST = 200  # characters of each; ``snakemake -- audit`` says everything
@@ -224,12 +224,7 @@ def _folders_table(verified: Sequence[Verified]) -> Table:
     ]
     frame = pd.DataFrame({"folder": [each.folder.name for each in verified], **facts})
     columns = {
-        "folder": words("Folder"),
-        "verdict": words("Verdict"),
-        "written": words("Written"),
-        "identity": words("Identity", "prose"),
-        "audit": words("Audit", "prose"),
-        "found": words("Found", "prose"),
-        "not_compared": words("Not compared", "prose"),
+        **texts(folder="Folder", verdict="Verdict", written="Written"),
+        **texts("prose", identity="Identity", audit="Audit", found="Found", not_compared="Not compared"),
     }
     return framed("Folders", "What was checked of each folder", frame, columns, name="folders")

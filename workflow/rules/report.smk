@@ -8,6 +8,13 @@ from beirflow.config.rule_inputs import finder_of
 from beirflow.report.registry import functions
 
 
+def shown(rule, function, kind):
+    """Parameters of a rule whose job calls the registered functions of a kind with the results that its inputs are."""
+    results = "beirflow.report.results:of_job()"
+    called = functions(kind).values()
+    return job(rule, f"beirflow.report.{function}", *called, shared=results)
+
+
 rule summarize:
     input:
         means=expand(
@@ -57,12 +64,7 @@ rule tabulate_figures:
     conda:
         "../../envs/report.yaml"
     params:
-        **job(
-            "tabulate_figures",
-            "beirflow.report.figure_tables:write_figure_tables",
-            *functions("frame").values(),
-            shared="beirflow.report.results:of_job()",
-        ),
+        **shown("tabulate_figures", "figure_tables:write_figure_tables", "frame"),
         main_measure=experiment.main_measure,
         rows=experiment.chosen_rows,
         blocks=readers.blocks(experiment),
@@ -97,12 +99,7 @@ rule draw_figures:
     conda:
         "../../envs/report.yaml"
     params:
-        **job(
-            "draw_figures",
-            "beirflow.report.figures:draw_figures",
-            *functions("figure").values(),
-            shared="beirflow.report.results:of_job()",
-        ),
+        **shown("draw_figures", "figures:draw_figures", "figure"),
         main_measure=experiment.main_measure,
         blocks=readers.blocks(experiment),
         style=readers.figure_style(experiment),
@@ -158,12 +155,7 @@ rule export_tables:
     conda:
         "../../envs/report.yaml"
     params:
-        **job(
-            "export_tables",
-            "beirflow.report.exports:export_tables",
-            *functions("table").values(),
-            shared="beirflow.report.results:of_job()",
-        ),
+        **shown("export_tables", "exports:export_tables", "table"),
         baseline=readers.baseline(experiment),
     message:
         "export the tables"
@@ -216,12 +208,7 @@ rule write_report:
     conda:
         "../../envs/report.yaml"
     params:
-        **job(
-            "write_report",
-            "beirflow.report.report:write_report",
-            *functions("table").values(),
-            shared="beirflow.report.results:of_job()",
-        ),
+        **shown("write_report", "report:write_report", "table"),
         baseline=readers.baseline(experiment),
     message:
         "write the report"

@@ -44,6 +44,16 @@ def words(label: str, classes: str = "") -> Column:
     return Column(label, number=False, classes=classes)
 
 
+def texts(classes: str = "", **labels: str) -> dict[str, Column]:
+    """Return columns of words by key, each with its header."""
+    return {key: words(label, classes) for key, label in labels.items()}
+
+
+def numbers(form: str | Callable[[float], str], *, unit: float = 1, classes: str = "number", **labels: str) -> dict[str, Column]:
+    """Return columns of numbers of one form by key, each with its header."""
+    return {key: Column(label, form, classes=classes, unit=unit) for key, label in labels.items()}
+
+
 DATASET, SYSTEM = words("Dataset", "stub"), words("System", "stub")
 
 MOST_FLAT = 6  # number of columns above which headers are rotated

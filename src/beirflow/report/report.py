@@ -4,7 +4,7 @@ import gzip
 import json
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ MOST_NAMED = 4  # maximum number of systems that the first sentence names
 
 def write_report(*, shared: Results, report_path: str, job: Job) -> None:
     """Write the page, and a record of it and of all derived files among the inputs."""
-    sections, datasets = _sections(shared), _datasets(shared.records.values())
+    sections, datasets = _sections(shared), _datasets(shared)
     rows = shared.summary[shared.summary["split"].notna()]["dataset"].nunique()
     heading = f"{counted(len(shared.system_names), 'system')} on {counted(rows, 'dataset')}"
     ranked = [row[0].text for row in sections["results"]["leaderboard"][0].rows]
@@ -67,20 +67,22 @@ def _sections(results: Results) -> dict[str, dict[str, list[Table]]]:
     return sections
 
 
-def _datasets(means: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _datasets(results: Results) -> list[dict[str, Any]]:
     """Return every dataset, each followed by its forums, with all measures of all systems, and the lengths of short runs."""
-    datasets: dict[str, dict[str, Any]] = {}
-    for record in means:
-        kept = {name: record["counts"][name] for name in ("documents", "queries", "judgements") if name in record["counts"]}
-        entry = {"name": record["dataset"], "split": record["split"], "counts": kept, "measures": {}, "most": {}}
-        entry |= {"forums": record["forums"]} if "forums" in record else {}
-        entry = datasets.setdefault(record["dataset"], entry)
-        entry["measures"][record["system"]] = record["measures"]
-        if (most := most_documents(record)) is not None:
-            entry["most"][record["system"]] = most
-    of_a_row = {forum for entry in datasets.values() for forum in entry.get("forums", ())}
-    rows = [entry for name, entry in datasets.items() if name not in of_a_row]
-    return [datasets[name] for entry in rows for name in (entry["name"], *entry.get("forums", ()))]
+    found = []
+    for name in dict.fromkeys(name for row, corpora in results.rows.items() for name in (row, *corpora)):
+        records = {system: results.records[system, name] for system in results.system_names}
+        first = records[results.system_names[0]]
+        most = {system: most_documents(record) for system, record in records.items()}
+        entry = {
+            "name": name,
+            "split": first["split"],
+            "counts": {kind: first["counts"][kind] for kind in ("documents", "queries", "judgements") if kind in first["counts"]},
+            "measures": {system: record["measures"] for system, record in records.items()},
+            "most": {system: documents for system, documents in most.items() if documents is not None},
+        }
+        found.append(entry | ({"forums": first["forums"]} if "forums" in first else {}))
+    return found
 
 
 def _lead(systems: Sequence[str], datasets: Sequence[Mapping[str, Any]], manifest: Mapping[str, Any]) -> str:

@@ -13,7 +13,20 @@ from beirflow.data.catalogue.catalogue import load_catalogue
 from beirflow.data.catalogue.schema import CATALOGUE
 from beirflow.evaluation.summary import CHARACTERS, UNREACHABLE
 from beirflow.evaluation.systems import PROMPTS, RECORD, TRUNCATED
-from beirflow.report.pages import DATASET, SYSTEM, Cell, Column, Columns, Table, framed, number, number_columns, words
+from beirflow.report.pages import (
+    DATASET,
+    SYSTEM,
+    Cell,
+    Column,
+    Columns,
+    Table,
+    framed,
+    number,
+    number_columns,
+    numbers,
+    texts,
+    words,
+)
 from beirflow.report.registry import table
 from beirflow.report.results import Results
 from beirflow.report.uncertainty import with_short_names
@@ -21,6 +34,7 @@ from beirflow.report.uncertainty import with_short_names
 HOLES = "Hole@10"
 
 MEBI = 1 << 20
+SECONDS = ",.1f"
 
 SAID_BY = {"configuration": "configuration", "model": "files of the model", "record": "record of the run"}
 
@@ -70,16 +84,13 @@ def significance(results: Results) -> Iterator[Table]:
     """Yield every pair of systems on every dataset and mean; none for a single system."""
     columns = {
         "dataset": DATASET,
-        "measure": words("Measure"),
-        "systems": words("Systems"),
-        "difference": Column("Difference", "+.4f"),
-        "low": Column("95 % from", "+.4f"),
-        "high": Column("to", "+.4f"),
-        "p_holm": Column("p corrected", ".5f"),
-        "effect_size": Column("Effect size", "+.2f"),
-        "p": Column("p", ".5f"),
-        "detectable": Column("Detectable"),
-        "queries": Column("Queries", ",.0f"),
+        **texts(measure="Measure", systems="Systems"),
+        **numbers("+.4f", difference="Difference", low="95 % from", high="to"),
+        **numbers(".5f", p_holm="p corrected"),
+        **numbers("+.2f", effect_size="Effect size"),
+        **numbers(".5f", p="p"),
+        **numbers(".4f", detectable="Detectable"),
+        **numbers(",.0f", queries="Queries"),
     }
     pairs = with_short_names(results.significance)
     pairs = pairs.assign(systems=pairs["system_a"] + " − " + pairs["system_b"])
@@ -91,28 +102,20 @@ def significance(results: Results) -> Iterator[Table]:
 @table("cost")
 def cost(results: Results) -> Iterator[Table]:
     """Yield time, memory and disk use of every system on every dataset."""
-    made = {f"{key}_seconds": Column(key.capitalize(), ",.1f") for key in forms()}
+    made = {f"{key}_seconds": Column(key.capitalize(), SECONDS) for key in forms()}
     columns: Columns = {
         "dataset": DATASET,
         "System": {"system": words("Name"), "precision": words("Precision"), "devices": words("Device")},
-        "Documents": {
-            "documents": Column("Number", ",.0f"),
-            "documents_reused": Column("Reused", ",.0f"),
-            "documents_per_second": Column("Per second", ",.0f"),
-        },
+        "Documents": numbers(",.0f", documents="Number", documents_reused="Reused", documents_per_second="Per second"),
         "Seconds, all jobs": {
-            "expand_seconds": Column("Expand", ",.1f"),
+            **numbers(SECONDS, expand_seconds="Expand"),
             **made,
-            "index_seconds": Column("Index", ",.1f"),
-            "queries_seconds": Column("Queries", ",.1f"),
-            "search_seconds": Column("Search", ",.1f"),
-            "rerank_seconds": Column("Re-rank", ",.1f"),
-            "evaluate_seconds": Column("Evaluate", ",.1f"),
-            "seconds": Column("All", ",.1f"),
+            **numbers(SECONDS, index_seconds="Index", queries_seconds="Queries", search_seconds="Search"),
+            **numbers(SECONDS, rerank_seconds="Re-rank", evaluate_seconds="Evaluate", seconds="All"),
         },
         "MiB": {
-            "peak_memory_bytes": Column("Peak memory", ",.0f", unit=MEBI),
-            "index_bytes": Column("Index size", ",.1f", unit=MEBI),
+            **numbers(",.0f", peak_memory_bytes="Peak memory", unit=MEBI),
+            **numbers(",.1f", index_bytes="Index size", unit=MEBI),
         },
         "Machine": {"load_per_core": Column("Load per core", ".1f")},
     }
@@ -126,14 +129,10 @@ def systems(results: Results) -> Iterator[Table]:
     """Yield one row per system from ``systems.csv``: family, settings, and number of truncated texts."""
     columns = {
         "system": SYSTEM,
-        "family": words("Family"),
-        "model": words("Model", "prose"),
-        "settings": words("Settings", "prose"),
-        "query_prefix": words("Query prompt", "prose"),
-        "document_prefix": words("Document prompt", "prose"),
-        "precision": words("Precision"),
-        "cut": words("Truncated", "prose"),
-        "trained_on": words("Trained on", "prose"),
+        **texts(family="Family"),
+        **texts("prose", model="Model", settings="Settings", query_prefix="Query prompt", document_prefix="Document prompt"),
+        **texts(precision="Precision"),
+        **texts("prose", cut="Truncated", trained_on="Trained on"),
     }
     known = results.systems.assign(value=results.systems["value"].fillna("").astype(str))
     rows = [{"system": system} | _row(part) for system, part in known.groupby("system", sort=False)]
@@ -194,11 +193,10 @@ def settings(results: Results) -> Iterator[Table]:
     """Yield every setting of every system from ``systems.csv``, with its source."""
     columns = {
         "system": SYSTEM,
-        "setting": words("Setting"),
-        "dataset": words("Dataset"),
-        "value": words("Value", "prose"),
-        "said_by": words("Source"),
-        "model_says": words("Model files", "prose"),
+        **texts(setting="Setting", dataset="Dataset"),
+        **texts("prose", value="Value"),
+        **texts(said_by="Source"),
+        **texts("prose", model_says="Model files"),
     }
     every = results.systems
     datasets = every["dataset"].fillna("").replace("", "all")
@@ -234,15 +232,11 @@ def datasets(results: Results) -> Iterator[Table]:
     """Yield size, kind, licence and BibTeX key of every dataset of ``summary.csv``, as far as the catalogue has them."""
     shown = {
         "dataset": DATASET,
-        "split": words("Split"),
-        "documents": Column("Documents", ",.0f"),
-        "queries": Column("Queries", ",.0f"),
+        **texts(split="Split"),
+        **numbers(",.0f", documents="Documents", queries="Queries"),
         CHARACTERS: Column("Mean characters per document", ",.0f"),
         UNREACHABLE: words("Unreachable relevant documents", "prose"),
-        "task": words("Task", "prose"),
-        "domain": words("Domain", "prose"),
-        "licence": words("Licence", "prose"),
-        "citation": words("BibTeX key", "prose"),
+        **texts("prose", task="Task", domain="Domain", licence="Licence", citation="BibTeX key"),
     }
     catalogue, summary = load_catalogue(), results.summary
     rows = summary[summary["split"].notna()].drop_duplicates("dataset")

@@ -7,7 +7,7 @@ import pandas as pd
 
 from beirflow.evaluation.paired_tests import LEVEL
 from beirflow.evaluation.uncertainty import FEWEST, QUERIES
-from beirflow.report.pages import DATASET, SYSTEM, Cell, Column, Table, framed, words
+from beirflow.report.pages import DATASET, SYSTEM, Cell, Column, Table, framed, numbers, texts
 from beirflow.report.registry import table
 from beirflow.report.results import Results
 
@@ -29,10 +29,9 @@ def ranks(results: Results) -> Iterator[Table]:
         columns = {
             "system": SYSTEM,
             "mean": Column(label),
-            "interval": Column("95 %"),
-            "ranks": Column("Rank"),
-            "first": Column("P(best)", ".2f"),
-            "groups": words("Group"),
+            **numbers(".4f", interval="95 %", ranks="Rank"),
+            **numbers(".2f", first="P(best)"),
+            **texts(groups="Group"),
         }
         alone = () if several else ("ranks", "first", "groups")
         caption = f"{measure}, {label}: 95 % intervals of the mean and of the rank"
@@ -44,11 +43,9 @@ def nanobeir(results: Results) -> Iterator[Table]:
     """Yield ``nanobeir.csv`` of each main measure, where a dataset is here both in full and as NanoBEIR's sample."""
     columns = {
         "dataset": DATASET,
-        "tau": Column("Kendall's tau", "+.2f"),
-        "low": Column("95 % from", "+.2f"),
-        "high": Column("to", "+.2f"),
-        "systems": Column("Systems", ".0f"),
-        "verdict": words("Verdict", "prose"),
+        **numbers("+.2f", tau="Kendall's tau", low="95 % from", high="to"),
+        **numbers(".0f", systems="Systems"),
+        **texts("prose", verdict="Verdict"),
     }
     how = "order of systems on NanoBEIR's sample and on the full dataset (bootstrap over queries of both)"
     for measure in results.main_measures:
@@ -83,16 +80,13 @@ def uncertainty(results: Results) -> Iterator[Table]:
     """Yield ``uncertainty.csv``: every system on every dataset and in every mean."""
     columns = {
         "dataset": DATASET,
-        "measure": words("Measure"),
-        "resampled": words("Resampled"),
-        "system": words("System"),
-        "mean": Column("Mean"),
-        "interval": Column("95 %"),
-        "rank": Column("Rank", "g"),
-        "ranks": Column("95 % of ranks"),
-        "first": Column("P(best)", ".3f"),
-        "groups": words("Group"),
-        "detectable": Column("Detectable"),
+        **texts(measure="Measure", resampled="Resampled", system="System"),
+        **numbers(".4f", mean="Mean", interval="95 %"),
+        **numbers("g", rank="Rank"),
+        **numbers(".4f", ranks="95 % of ranks"),
+        **numbers(".3f", first="P(best)"),
+        **texts(groups="Group"),
+        **numbers(".4f", detectable="Detectable"),
     }
     rows = _with_spans(with_short_names(results.uncertainty))
     yield framed("Uncertainty", "Means and ranks with their 95 % intervals", rows, columns, tall=True)
