@@ -330,3 +330,9 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
     every = dict.fromkeys(names)
     short = {name: name.partition(" (")[0] if "mean of " in name else name for name in every}
     return short if len({*short.values()}) == len(short) else {name: name for name in every}
+
+
+def trained(summary: pd.DataFrame) -> set[tuple[str, str]]:
+    """Return systems with the datasets that they were trained on."""
+    splits = by_pair(summary[summary["split"].notna()], TRAINED_ON)
+    return {key for key, split in splits.items() if split not in (NOT_TRAINED, NOT_STATED)}

@@ -16,7 +16,6 @@ from beirflow.evaluation.summary import (
     DEVIATION,
     NOT_AVERAGED,
     NOT_STATED,
-    NOT_TRAINED,
     OWN_MEASURE,
     OWN_SCORE,
     SEEDS,
@@ -27,6 +26,7 @@ from beirflow.evaluation.summary import (
     ending_early,
     of_datasets,
     short_names,
+    trained,
 )
 from beirflow.report.pages import HEATS, SYSTEM, Cell, Table, number, number_columns
 from beirflow.report.registry import table
@@ -72,12 +72,12 @@ def scores_table(summary: pd.DataFrame, measure: str, marks: Marks = NOTHING, re
     means, datasets = (_names(summary[summary["split"].isna() == average]) for average in (True, False))
     caption = f"{measure} of every system: means over datasets, then every dataset"
     labels = short_names([*means, *datasets])
-    trained, cut = _trained(summary), _cut(summary)
+    on_training, cut = trained(summary), _cut(summary)
     cut |= {key: f"{cut.get(key, '')} {SHORT}{most}" for key, most in ending_early(summary, measure).items()}
     spread = by_pair(summary, DEVIATION + measure)
     suffixes = {
-        key: (f" ± {spread[key]:.4f}" if key in spread else "") + (TRAINED if key in trained else "") + cut.get(key, "")
-        for key in {*spread, *trained, *cut}
+        key: (f" ± {spread[key]:.4f}" if key in spread else "") + (TRAINED if key in on_training else "") + cut.get(key, "")
+        for key in {*spread, *on_training, *cut}
     }
     board = _table(measure, caption, _values(summary, measure), labels, len(means), marks, suffixes)
     of_others = [] if references is None or measure not in references else _references(references, measure, list(labels))
@@ -119,12 +119,6 @@ def own_measures(results: Results) -> Iterator[Table]:
 def _cut(summary: pd.DataFrame) -> dict[tuple[str, str], str]:
     """Return the share of truncated documents by system and dataset."""
     return {key: f" {CUT}{share:.0%}" for key, share in by_pair(summary, TRUNCATED).items() if share >= LEAST_CUT}
-
-
-def _trained(summary: pd.DataFrame) -> set[tuple[str, str]]:
-    """Return systems with the datasets that they were trained on."""
-    splits = by_pair(summary[summary["split"].notna()], TRAINED_ON)
-    return {key for key, split in splits.items() if split not in (NOT_TRAINED, NOT_STATED)}
 
 
 @table("results")
@@ -221,7 +215,7 @@ def notes(
             SEEDS in summary,
             "±: standard deviation over seeds, of a mean over them; such means have no interval, test or rank.",
         ),
-        (_trained(summary), f"{TRAINED}: the system, or one that it uses, was trained or tuned on this dataset."),
+        (trained(summary), f"{TRAINED}: the system, or one that it uses, was trained or tuned on this dataset."),
         (ends, ENDS),
         (_cut(summary), f"{CUT}: share of truncated documents, longer than the limit of the model."),
     ]

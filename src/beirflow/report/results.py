@@ -1,7 +1,7 @@
 """Results in a folder as frames: for notebooks and scripts, and for the jobs that make tables, figures and pages of them."""
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from os.path import relpath
@@ -24,6 +24,7 @@ from beirflow.core.verified import reading
 from beirflow.data.catalogue.schema import nearest
 from beirflow.data.corpus_files import read_table
 from beirflow.evaluation.scores import long_form, read_means, read_per_query
+from beirflow.evaluation.summary import trained
 from beirflow.ranking.run_file import read_run
 from beirflow.report.analysis.document_scan import query_texts, texts_of
 from beirflow.report.analysis.lengths import Lengths, added_up, by_name
@@ -58,7 +59,7 @@ class Results:
         main_measure: By which systems are ranked; by default that of the summary.
         input_paths: The files that a job may read, its inputs; by default all in the folder.
         rows: The corpora of every dataset; by default the forums of each, or the dataset itself.
-        blocks: The datasets of average ranks, see :data:`Blocks`; by default every dataset is one.
+        blocks: The datasets of average ranks, see :data:`Blocks`; by default those of the configuration.
 
     Raises:
         DataError: The folder has no results, or those of another format; or, from an attribute, the file behind it was changed
@@ -146,8 +147,13 @@ class Results:
 
     @cached_property
     def blocks(self) -> Blocks:
-        """Datasets whose ranks are averaged, each for itself."""
-        return [[name] for name in self.rows]
+        """Datasets whose ranks are averaged, see :data:`Blocks`."""
+        seen, by_texts = {dataset for _, dataset in trained(self.summary)}, dict[str, list[str]]()
+        for row, corpora in self.manifest["datasets"].items():
+            if row not in seen:
+                texts = corpora[0]["shares_texts_with"] or corpora[0]["part_of"] or corpora[0]["row"]
+                by_texts.setdefault(texts, []).append(row)
+        return list(by_texts.values())
 
     @cached_property
     def scores(self) -> pd.DataFrame:
@@ -241,15 +247,18 @@ class Results:
             hits = hits.merge(judged.astype({"grade": "Int64"}), "left", on=["query", "document"])
         if texts:
             queries = self.read(layout.QUERIES, query_texts, dataset=dataset)
-            documents = self.read(layout.DOCUMENTS, lambda file: texts_of(str(file), {*hits["document"]}), dataset=dataset)
-            for kind, known in (("query", queries), ("document", documents)):
-                if others := {*hits[kind]} - known.keys():
+            documents = self.texts(dataset, hits["document"])
+            for kind, known in (("query", queries), ("document", documents.index)):
+                if others := {*hits[kind]}.difference(known):
                     problem = f"the corpus of {dataset} has no {kind} {min(others)!r}, so the run is of another one"
                     raise DataError(f"{path}: {problem}; make it again: rm {shlex.quote(str(path))}")
-            hits["query_text"] = hits["query"].map(queries)
-            for place, name in enumerate(("title", "text")):
-                hits[name] = [documents[document][place] for document in hits["document"]]
+            hits = hits.assign(query_text=hits["query"].map(queries)).join(documents, on="document")
         return hits
+
+    def texts(self, dataset: str, documents: Iterable[str]) -> pd.DataFrame:
+        """Return ``title`` and ``text`` of some documents of a prepared corpus, or of one of its forums, by id."""
+        found = self.read(layout.DOCUMENTS, lambda file: texts_of(str(file), {*documents}), dataset=dataset)
+        return pd.DataFrame.from_dict(found, orient="index", columns=["title", "text"], dtype=str)
 
     def paths(self, pattern: Pattern) -> dict[Path, dict[str, str]]:
         """Return the files of a pattern with their names in it: of a job in the order of its inputs, else of their paths."""

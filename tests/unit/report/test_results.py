@@ -8,10 +8,13 @@ import pandas as pd
 import pytest
 
 import beirflow
+from beirflow.config import readers
+from beirflow.config.load import load_experiment
 from beirflow.core import layout
 from beirflow.core.csv_files import read_named_csv
 from beirflow.core.errors import DataError
 from beirflow.core.records import Job, write_record
+from report_files import results_of
 from results_maker import Made
 
 SYSTEMS = ["bm25", "bm25-multifield"]
@@ -72,6 +75,29 @@ def test_hits_have_ranks_grades_and_texts(demo_results: Made) -> None:
     assert (expected["text"] == expected["text_expected"]).all()
     assert (expected["title"] == expected["title_expected"].fillna("")).all()
     assert few["query_text"].tolist() == few["query"].map(queries.set_index("_id")["text"]).tolist()
+
+
+def test_what_is_not_given_is_that_of_the_configuration(demo_results: Made) -> None:
+    results, experiment = beirflow.Results(demo_results.results), load_experiment(demo_results.config)
+    assert results.baseline == readers.baseline(experiment) == "bm25"
+    assert results.main_measure == experiment.main_measure
+    assert results.rows == experiment.chosen_rows == {"kitchen": ["kitchen"]}
+    assert results.blocks == readers.blocks(experiment)
+    # Datasets of the same texts are one block, and one that a system was trained on is none.
+    corpora = {name: [{"row": name, "part_of": None, "shares_texts_with": None}] for name in ("a", "b", "c", "d.dev")}
+    corpora["b"][0]["shares_texts_with"], corpora["d.dev"][0]["part_of"] = "a", "a"
+    summary = pd.DataFrame(
+        {"system": "x", "dataset": [*corpora], "split": "test", "trained_on": ["no", "no", "train", "not stated"]}
+    )
+    assert results_of(manifest={"datasets": corpora}, summary=summary).blocks == [["a", "b", "d.dev"]]
+
+
+def test_a_job_reads_no_other_file_than_its_inputs(demo_results: Made) -> None:
+    job = beirflow.Results(demo_results.results, input_paths=[str(demo_results.results / "summary.csv")])
+    assert job.summary.equals(beirflow.Results(demo_results.results).summary)
+    assert (job.references, job.records) == (None, {})
+    with pytest.raises(LookupError, match="whose rule does not name it as an input"):
+        job.significance  # noqa: B018
 
 
 def test_a_missing_file_is_named_with_the_command_that_makes_it(changed: Path) -> None:

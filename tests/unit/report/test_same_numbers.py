@@ -10,7 +10,8 @@ import pytest
 
 from beirflow.core.csv_files import read_named_csv
 from beirflow.report.exports import ABSENT, export_tables
-from beirflow.report.registry import functions
+from beirflow.report.registry import functions, registered
+from beirflow.report.results import Results
 from report_files import ReportFiles
 
 BEFORE = Path(__file__).parents[2] / "data/report_numbers.json"
@@ -77,6 +78,12 @@ def test_the_page_latex_and_markdown_have_the_same_rows(files: ReportFiles, name
         for row, shown in zip(lines[2:], page[name], strict=True):
             numbers = [digits(cell) for kind, cell in zip(lines[1], row, strict=True) if kind == "---:" and digits(cell)]
             assert all(each <= digits(text) for each, (text, _) in zip(numbers, shown, strict=True))
+
+
+@pytest.mark.parametrize("name", functions("table"))
+def test_a_notebook_gets_the_tables_of_the_jobs(files: ReportFiles, name: str) -> None:
+    make, results = registered("table")[name], Results(files.folder, baseline=files.systems[0])
+    assert list(make(results)) == list(make(files.results()))
 
 
 @pytest.mark.parametrize("name", CSV)
