@@ -127,7 +127,7 @@ def _targets(experiment: "Experiment") -> Listed:
 
     results = str(experiment.config["results"])
     words: dict[str, str] = {**target_words(Path(results)), **FURTHER_WORDS}
-    words |= {name: command.content for name, command in commands().items()}
+    words |= {name: command.content for name, command in commands().items() if command.content}
     files = {f"{results}/{path}": content for path, content in _files().items()}
     rows = [{"target": name, "content": content} for name, content in {**words, **files}.items()]
     names = {"system": experiment.chosen_systems, "dataset": experiment.chosen_datasets}

@@ -44,10 +44,10 @@ class Analysis(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A command of ``beirflow``, and the target of its name, a rule that reads results as they are and no dataset."""
+    """A command of ``beirflow``, and perhaps the target of its name, a rule that reads results as they are and no dataset."""
 
     module: str  # as those of ``beirflow.cli`` are
-    content: str  # description of the target
+    content: str = ""  # description of the target; empty for a command that runs no workflow
     options: type[Any] | None = None  # class of the keys of its options
 
 

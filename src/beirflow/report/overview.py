@@ -32,13 +32,14 @@ def overview(*, experiment: Experiment, results: Path, configured: str = "") -> 
 
 def target_words(results: Path) -> dict[str, str]:
     """Return the named targets with descriptions."""
+    looking = [name for name, command in commands().items() if command.content]
     return {
         "try": "every system on 24 documents, before hours of work",
         "estimate": "time, downloads and disk space, before anything runs",
         "summary": f"every system on every dataset: {results / SUMMARY}",
         "report": f"tables, figures, significance: {results / REPORT}",
         **{word: f"{made}: {results / path}" for extension in extensions() for word, (path, made) in extension.targets.items()},
-        "audit": f"checks of results; also {', '.join(('gate', 'explain', *commands()))}, files of docs/targets.md",
+        "audit": f"checks of results; also {', '.join(('gate', 'explain', *looking))}, files of docs/targets.md",
     }
 
 

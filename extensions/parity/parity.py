@@ -1,0 +1,326 @@
+"""The comparison of a server with a model's files: the settings by which the model would have the server's vectors."""
+
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from beirflow.core.errors import ConfigError, ModelError
+from beirflow.data.document_text import KINDS
+from beirflow.extensions.parity.local_model import Finish, LocalModel, Probe, Reading, cosines, distances
+from beirflow.extensions.parity.probes import BLANK, PLAIN, SPECIAL, long_text
+from beirflow.extensions.parity.real_texts import RealTexts, draw, rankings
+from beirflow.extensions.parity.server import RefusedError, Server, connect
+from beirflow.models.json_server import TooLargeError
+from beirflow.models.model_places import HUB_ID
+from beirflow.models.settings import EncoderSettings
+
+FLOAT32 = 1e-4
+"""Largest relative difference of vectors that libraries and kernels make in float32; those of one kernel are below 1e-5."""
+
+SPREADS = 3.0
+"""Times the change that a precision makes here to the same weights and texts, the largest difference that it explains."""
+
+TRIED = "pooling, prompts, special tokens, case, accents, normalisation, modules left out, dimensions and precision"
+USUAL_LENGTHS = (64, 128, 256, 384, 512, 1024, 2048, 4096, 8192)
+UNRELATED = 0.5  # cosine below which vectors of the nearest explanation are probably those of another model
+
+
+class Explanation(NamedTuple):
+    """Settings by which the model would have the server's vectors."""
+
+    causes: tuple[str, ...]  # settings that are not the model's own
+    reading: Reading
+    finish: Finish
+    distance: float  # largest one of any text
+    cosine: float  # smallest one
+
+
+def settings_of(name: str, config_files: Sequence[str]) -> EncoderSettings:
+    """Return the settings of a model, which is a system, a folder, or on the hub."""
+    from beirflow.cli.configuration import load_files
+    from beirflow.config.systems import catalogue_systems
+    from beirflow.families.dense.settings import DenseSettings
+
+    systems = load_files(config_files).systems if config_files else catalogue_systems()
+    if name in systems:
+        settings = systems[name].settings
+        if not isinstance(settings, DenseSettings):
+            raise ConfigError(f"--model {name}: expected a dense system, and this one is of the family {systems[name].family}")
+        return settings.encoding
+    model, _, revision = name.partition("@") if HUB_ID.fullmatch(name.partition("@")[0]) else (name, "", "")
+    return EncoderSettings(name="parity", model=model, revision=revision or None)
+
+
+def compare(options: Namespace) -> dict[str, Any]:
+    """Return the verdict on a server, and what it rests on. Raises BeirflowError for what permits none."""
+    settings, real = settings_of(options.model, options.config), draw(options.dataset)
+    served = options.served or (settings.model if options.model == settings.name else options.model.partition("@")[0])
+    server = connect(
+        options.url, options.protocol, model=served, key_variable=options.key_variable, timeout=options.timeout
+    )
+    return Comparison(server, LocalModel(settings, server.dim), by_client=options.prompts == "client").found(real) | {
+        "model": options.model, "prompts_are_written_by": options.prompts
+    }
+
+
+class Comparison:
+    """A server and a model; ``by_client`` is whether prompts are part of the texts that the server gets."""
+
+    def __init__(self, server: Server, model: LocalModel, *, by_client: bool) -> None:
+        self.server, self.model, self._by_client = server, model, by_client
+        self._kinds = KINDS if model.prompts["queries"] != model.prompts["documents"] else KINDS[1:]
+        self.notes: list[str] = []
+        self._asked: dict[Probe, np.ndarray] = {}
+
+    def found(self, real: RealTexts) -> dict[str, Any]:
+        """Return the verdict, with its reasons."""
+        plain, special = self._probes(PLAIN), [("documents", text) for text in SPECIAL.values()]
+        probes: list[Probe] = [*plain, *special]
+        self._asked = dict(zip(probes, self.server.alone(self._sent(probes)), strict=True))
+        self._ask_blank()
+        tried = self._tried(plain)
+        best = self._best(tried)
+        level = self._level(best.distance) if best else None
+        if best is None or level is None:
+            causes = self._unexplained(best)
+        else:
+            causes = [*best.causes]
+            reading, more = self._explain_long(best, level)
+            causes += more + self._explain_special(best._replace(reading=reading), special, level[1])
+            causes += self._of_requests(probes, level[1]) + self._of_base64(plain[:3], level[1])
+        ranked, more = self._of_real(real, best if level and not causes else None, level)
+        noise = float(distances(self.server.alone(self._sent(plain[:1])), self._vectors(plain[:1]))[0])
+        undecided = noise > max(FLOAT32, level[1] if level else 0.0)
+        rows = self._rows(probes)
+        verdict = "undecided" if undecided else "differs" if causes + more else "same"
+        return {
+            "verdict": verdict,
+            "sentence": self._sentence(verdict, [*causes, *more], rows, level, noise),
+            "causes": [*causes, *more],
+            "server": self.server.shown,
+            "protocol": self.server.protocol,
+            "dimensions": self.server.dim,
+            "precision": level and level[0],
+            "tolerance": level and level[1],
+            "texts": rows,
+            "tried": [
+                {"causes": " and ".join(each.causes) or "none: the model's own settings", "difference": each.distance, "cosine": each.cosine}
+                for each in sorted(tried, key=lambda each: each.distance)[:12]
+            ],
+            "rankings": ranked,
+            "notes": self.notes,
+        }
+
+    def _probes(self, texts: Iterable[str]) -> list[Probe]:
+        return [(kind, text) for kind in self._kinds for text in texts]
+
+    def _sent(self, probes: Sequence[Probe]) -> list[str]:
+        return [(self.model.prompts[kind] if self._by_client else "") + text for kind, text in probes]
+
+    def _vectors(self, probes: Sequence[Probe]) -> np.ndarray:
+        return np.stack([self._asked[probe] for probe in probes])
+
+    def _ask_blank(self) -> None:
+        """Ask for texts that servers may refuse; an answer is compared, and what is wrong with it is noted."""
+        for name, text in BLANK.items():
+            probe = self._probes([text])[0]
+            try:
+                found = self.server.alone(self._sent([probe]))
+            except ModelError as error:
+                self.notes.append(f"the {name} text has no vector: {error}")
+                continue
+            own = self.model.own([probe])
+            if found.shape != own.shape or distances(found, own)[0] > FLOAT32:
+                self.notes.append(f"the {name} text has another vector than that of the model")
+
+    def _tried(self, probes: Sequence[Probe]) -> list[Explanation]:
+        """Return changes of reading and finish with their distances, up to one that explains the vectors exactly."""
+        expected, seen, tried = self._vectors(probes), set[tuple[tuple[int, ...], ...]](), list[Explanation]()
+        for reading in self.model.readings():
+            ids = self.model.tokens(probes, reading)
+            if tuple(ids) in seen or not all(ids):
+                continue
+            seen.add(tuple(ids))
+            for finish in self.model.finishes():
+                vectors = self.model.vectors(probes, ids, finish)
+                if vectors is not None:
+                    causes = (*([reading.cause] if reading.cause else []), *finish.causes)
+                    far, near = distances(expected, vectors).max(), cosines(expected, vectors).min()
+                    tried.append(Explanation(causes, reading, finish, float(far), float(near)))
+            if any(each.distance <= FLOAT32 for each in tried):
+                break
+        return tried
+
+    def _best(self, tried: Sequence[Explanation]) -> Explanation | None:
+        """Return the explanation of the finest precision, of these the one with the fewest causes."""
+        near = [each for each in tried if each.distance <= FLOAT32]
+        levels = [] if near else [tolerance for _, tolerance in self._levels]
+
+        def order(each: Explanation) -> tuple[int, int, float]:
+            return sum(each.distance > tolerance for tolerance in levels), len(each.causes), each.distance
+
+        return min(near or tried, key=order, default=None)
+
+    @cached_property
+    def _levels(self) -> list[tuple[str, float]]:
+        """Precisions with their tolerances, ascending."""
+        probes = [*self._asked]
+        values = self._vectors(probes).astype(np.float64)
+        levels = [("float32", FLOAT32)]
+        for decimals in range(1, 5):
+            scaled = values * 10**decimals
+            if np.abs(scaled - np.rint(scaled)).max() < 0.01:
+                most = 0.51 * 10**-decimals * np.sqrt(values.shape[1]) / np.linalg.norm(values, axis=1).min()
+                levels.append((f"values rounded to {decimals} decimals", FLOAT32 + float(most)))
+                break
+        levels += [(name, SPREADS * spread + FLOAT32) for name, spread in self.model.spreads(probes)]
+        return sorted(levels, key=lambda level: level[1])
+
+    def _level(self, distance: float) -> tuple[str, float] | None:
+        """Return the finest precision that explains a distance, with its tolerance; None if none does."""
+        if distance <= FLOAT32:
+            return "float32", FLOAT32
+        return next((level for level in self._levels if distance <= level[1]), None)
+
+    def _unexplained(self, best: Explanation | None) -> list[str]:
+        if best is None or self.server.dim > self.model.encoder.dim:
+            return [f"vectors have {self.server.dim} dimensions, those of the model {self.model.encoder.dim}: it is another model"]
+        nearest = f"the nearest, {' and '.join(best.causes) or 'its own settings'}, has a cosine of {best.cosine:.4f}"
+        other = "; it is probably another model" if best.cosine < UNRELATED else ""
+        return self._confused() or [f"none of {TRIED} explains it: {nearest}{other}"]
+
+    def _confused(self) -> list[str]:
+        """Return two texts with exactly the same vector."""
+        rows = [*self._asked]
+        pairs = ((one, other) for place, one in enumerate(rows) for other in rows[:place] if one[0] == other[0])
+        same = next((pair for pair in pairs if np.array_equal(*map(self._asked.get, pair))), None)
+        return [f"the text {same[0][1]!r} has the vector of {same[1][1]!r}: a cache or a list confuses texts"] if same else []
+
+    def _explain_special(self, best: Explanation, special: Sequence[Probe], tolerance: float) -> list[str]:
+        """Return what explains the vectors of texts that tokenizers read differently; nothing if the reading does."""
+        expected, names = self._vectors(special), list[str]()
+        for reading in (best.reading, *self.model.changed(best.reading)):
+            ids = self.model.tokens(special, reading)
+            vectors = self.model.vectors(special, ids, best.finish) if all(ids) else None
+            if vectors is None:
+                continue
+            far = distances(expected, vectors)
+            if far.max() <= tolerance:
+                return [reading.cause] if reading is not best.reading else []
+            names = names or [name for name, each in zip(SPECIAL, far, strict=True) if each > tolerance]
+        return self._confused() or [f"texts with {', '.join(names)} have other tokens: another vocabulary or tokenizer"]
+
+    def _explain_long(self, best: Explanation, level: tuple[str, float]) -> tuple[Reading, list[str]]:
+        """Return the reading that explains a text beyond the model's limit, and its cause."""
+        model, reading, limit = self.model, best.reading, self.model.max_length
+        words = limit
+        while len(model.whole(("documents", long_text(words)))) < 1.4 * limit + 16:
+            words *= 2
+        probe: Probe = ("documents", long_text(words))
+        try:
+            found = self.server.alone(self._sent([probe]))
+        except (RefusedError, TooLargeError) as error:
+            self.notes.append(f"a text of {words} words, which the model cuts, is refused: {error}")
+            return reading, []
+
+        def far(changed: Reading) -> float:
+            vectors = model.vectors([probe], model.tokens([probe], changed), best.finish)
+            return float(distances(found, vectors)[0]) if vectors is not None else np.inf
+
+        if far(reading) <= level[1]:
+            return reading, []
+        left = f"long texts lose their beginning in place of their end, beyond {limit} tokens"
+        after = f"texts are cut after {'' if level[0] == 'float32' else 'about '}{{}} tokens, and the model's files say {limit}"
+        changed = {
+            left: reading._replace(cut=lambda ids: model.cut(ids, limit, "left")),
+            "the token after texts is cut off long ones": reading._replace(cut=lambda ids: ids[:limit]),
+        }
+        for length in self._lengths(words, found, level[1]):
+            changed[after.format(length)] = reading._replace(cut=lambda ids, length=length: model.cut(ids, length))
+        distance, cause = min((far(each), cause) for cause, each in changed.items())
+        if distance <= level[1]:
+            return changed[cause], [cause]
+        return reading, ["long texts have other vectors, and no length or side of a cut explains it"]
+
+    def _lengths(self, words: int, found: np.ndarray, tolerance: float) -> Iterator[int]:
+        """Yield lengths in tokens after which the server may cut: it has the same vector for fewer words, which are counted."""
+        parts, low, high = long_text(words).split(), 0, words
+        while high - low > 1:
+            middle = (low + high) // 2
+            vectors = self.server.alone(self._sent([("documents", " ".join(parts[:middle]))]))
+            low, high = (low, middle) if distances(vectors, found)[0] <= tolerance else (middle, high)
+        about, readable = len(self.model.whole(("documents", " ".join(parts[:high])))), self.model.readable
+        yield from (each for each in dict.fromkeys((*USUAL_LENGTHS, *range(max(4, about - 8), about + 9))) if each <= readable)
+
+    def _of_requests(self, probes: Sequence[Probe], tolerance: float) -> list[str]:
+        """Return whether vectors of texts that are sent together are those of single ones."""
+        alone, together = self._vectors(probes), self.server.together(self._sent(probes))
+        if distances(together, alone).max() <= tolerance:
+            return []
+        nearest = np.array([distances(alone, np.tile(each, (len(alone), 1))).argmin() for each in together])
+        if distances(together, alone[nearest]).max() <= tolerance:
+            return ["vectors of a request come in another order than its texts"]
+        changed = int((distances(together, alone) > tolerance).sum())
+        return [f"{changed} of {len(probes)} vectors depend on the other texts of a request, perhaps on padding"]
+
+    def _of_base64(self, probes: Sequence[Probe], tolerance: float) -> list[str]:
+        try:
+            found = self.server.in_base64(self._sent(probes))
+        except ModelError as error:
+            return [f"numbers in base64 cannot be read as float32 in little-endian order ({error})"]
+        if found is None or distances(found, self._vectors(probes)).max() <= tolerance:
+            return []
+        return ["numbers in base64 are others than those in JSON"]
+
+    def _of_real(
+        self, real: RealTexts, best: Explanation | None, level: tuple[str, float] | None
+    ) -> tuple[dict[str, Any], list[str]]:
+        """Return how rankings of real texts differ, and what their vectors show that the probes did not."""
+        probes: list[Probe] = [("queries", text) for text in real.queries.values()]
+        probes += [("documents", text) for text in real.documents.values()]
+        own, found = self.model.own(probes), self.server.together(self._sent(probes))
+        cut = len(real.queries)
+        cosine = self.model.encoder.card.similarity != "dot"
+        ranked = rankings(real, {"weights": (own[:cut], own[cut:]), "server": (found[:cut], found[cut:])}, cosine=cosine)
+        if best is None or level is None or own.shape != found.shape:
+            return ranked, []
+        far = distances(found, own)
+        ranked["largest_difference"] = float(far.max())
+        # Precisions change long texts more than probes.
+        wrong = np.flatnonzero(far > level[1] * (1 if level[0] == "float32" else 2))
+        where = f"such as {probes[wrong[0]][1][:60]!r}" if len(wrong) else ""
+        return ranked, [f"{len(wrong)} of {len(far)} real texts have other vectors, {where}, unlike all probes"] if where else []
+
+    def _rows(self, probes: Sequence[Probe]) -> list[dict[str, Any]]:
+        """Return the probes with the server's vectors beside the model's own."""
+        found, own = self._vectors(probes), self.model.own(probes)
+        same = found.shape == own.shape
+        near, far = (measure(found, own) if same else [None] * len(probes) for measure in (cosines, distances))
+        lengths = [np.linalg.norm(each, axis=1) for each in (found, own)]
+        names = {text: name for name, text in SPECIAL.items()}
+        return [
+            {
+                "kind": kind, "text": text, "about": names.get(text, "plain"),
+                "cosine": None if near[row] is None else float(near[row]),
+                "difference": None if far[row] is None else float(far[row]),
+                "length": float(lengths[0][row]), "expected_length": float(lengths[1][row]),
+            }
+            for row, (kind, text) in enumerate(probes)
+        ]
+
+    def _sentence(
+        self, verdict: str, causes: Sequence[str], rows: Sequence[dict[str, Any]], level: tuple[str, float] | None, noise: float
+    ) -> str:
+        who = f"{self.server.shown} ({self.server.protocol})"
+        if verdict == "undecided":
+            return f"Undecided: {who} has other vectors when it gets a text again, by a share of {noise:.1e}."
+        if verdict == "differs":
+            return f"Differs: {who} does not compute what these weights compute; {'; '.join(causes)}."
+        precision, tolerance = level or ("", 0.0)
+        how = "Same" if precision == "float32" else f"Same within {precision}"
+        far = max(row["difference"] for row in rows)
+        return f"{how}: {who} computes what these weights compute; vectors differ by {far:.1e} at most, the tolerance is {tolerance:.1e}."
+
