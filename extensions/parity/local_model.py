@@ -2,10 +2,11 @@
 
 import json
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -28,7 +29,6 @@ Probe = tuple[Kind, str]
 Ids = list[int]
 
 PRECISIONS = ("float16", "bfloat16", "int8")
-OTHER: dict[Kind, Kind] = {"queries": "documents", "documents": "queries"}
 
 
 def _without_accents(text: str) -> str:
@@ -43,7 +43,9 @@ TRANSFORMS: dict[str, Callable[[str], str]] = {
     "line breaks are spaces": lambda text: text.replace("\n", " "),
     "runs of spaces and line breaks are one space": lambda text: " ".join(text.split()),
     "a space is written before texts": lambda text: f" {text}",
-    **{f"texts are in the form {form} of Unicode": lambda text, form=form: unicodedata.normalize(form, text) for form in ("NFC", "NFD", "NFKC")},
+    "texts are in the form NFC of Unicode": partial(unicodedata.normalize, "NFC"),
+    "texts are in the form NFD of Unicode": partial(unicodedata.normalize, "NFD"),
+    "texts are in the form NFKC of Unicode": partial(unicodedata.normalize, "NFKC"),
     "control and format characters are removed": lambda text: "".join(
         each for each in text if each.isspace() or not unicodedata.category(each).startswith("C")
     ),
@@ -102,7 +104,11 @@ class LocalModel:
         return ([], []) if before is None else (whole[:before], whole[before + len(bare) :])
 
     def _load(self, precision: str) -> TransformersEncoder:
-        on = {"device": "auto", "token_budget": "auto", "precision": "float32" if precision == "int8" else precision}
+        on: dict[str, Any] = {
+            "device": "auto",
+            "token_budget": "auto",
+            "precision": "float32" if precision == "int8" else precision,
+        }
         encoder = TransformersEncoder(self.settings, self.folder, **on)
         if precision == "int8":
             for module in encoder.model.modules():
@@ -155,19 +161,19 @@ class LocalModel:
 
     def readings(self) -> Iterator[Reading]:
         """Yield the model's own reading of texts, then others."""
-        prompts, ids, whole = self.prompts, self.ids, self.whole
+        prompts, whole = self.prompts, self.whole
         own = Reading("", self._framed if self._in_messages else whole)
         yield own
         if any(prompts.values()):
-            yield Reading("the prompt is missing", lambda probe: ids(probe[1]))
-            yield Reading("the prompt is written twice", lambda probe: ids(prompts[probe[0]] * 2 + probe[1]))
-            exchanged = "queries and documents have one another's prompts"
-            yield Reading(exchanged, lambda probe: ids(prompts[OTHER[probe[0]]] + probe[1]))
+            yield self._prompted("the prompt is missing", {"queries": "", "documents": ""})
+            yield self._prompted("the prompt is written twice", {kind: prompt * 2 for kind, prompt in prompts.items()})
+            exchanged: dict[Kind, str] = {"queries": prompts["documents"], "documents": prompts["queries"]}
+            yield self._prompted("queries and documents have one another's prompts", exchanged)
             for kind in KINDS:
                 said = f"the prompt of {kind} is written before all texts"
-                yield Reading(said, lambda probe, kind=kind: ids(prompts[kind] + probe[1]))
-                said += ", also where there is one"
-                yield Reading(said, lambda probe, kind=kind: ids(prompts[kind] + prompts[probe[0]] + probe[1]))
+                yield self._prompted(said, dict.fromkeys(KINDS, prompts[kind]))
+                both = {each: prompts[kind] + prompts[each] for each in KINDS}
+                yield self._prompted(f"{said}, also where there is one", both)
         first, last = self._ends
         if first or last:
             yield Reading("special tokens are missing", whole, lambda ids: ids[len(first) : len(ids) - len(last)])
@@ -180,16 +186,22 @@ class LocalModel:
             yield Reading("the token after texts is written twice", lambda probe: whole(probe) + last)
         yield from self.changed(own)
 
+    def _prompted(self, cause: str, prompts: Mapping[Kind, str]) -> Reading:
+        return Reading(cause, lambda probe: self.ids(prompts[probe[0]] + probe[1]))
+
     def changed(self, reading: Reading) -> Iterator[Reading]:
         """Yield a reading with texts that are changed before they are tokenised."""
-        prompts = self.prompts
+        cased = None if reading.cause else self._cased()
         for cause, change in TRANSFORMS.items():
-            if reading.cause:
-                yield reading._replace(cause=cause, ids=lambda probe, change=change: reading.ids((probe[0], change(probe[1]))))
-            else:
-                yield reading._replace(cause=cause, ids=lambda probe, change=change: self.ids(change(prompts[probe[0]] + probe[1])))
-        if not reading.cause and (cased := self._cased()) is not None:
-            yield reading._replace(cause="texts keep their case", ids=lambda probe: cased.encode(prompts[probe[0]] + probe[1]).ids)
+
+            def ids(probe: Probe, change: Callable[[str], str] = change) -> Ids:
+                kind, text = probe
+                return reading.ids((kind, change(text))) if reading.cause else self.ids(change(self.prompts[kind] + text))
+
+            yield reading._replace(cause=cause, ids=ids)
+        if cased is not None:
+            keeps = "texts keep their case"
+            yield reading._replace(cause=keeps, ids=lambda probe: cased.encode(self.prompts[probe[0]] + probe[1]).ids)
 
     def _framed(self, probe: Probe) -> Ids:
         """Return the tokens of a probe in a chat template, which are cut already."""
@@ -248,18 +260,21 @@ class LocalModel:
             vectors = torch.nn.functional.normalize(vectors, dim=1) if finish.again else vectors
         return vectors.cpu().numpy() if vectors.shape[1] == self._dim else None
 
-    @torch.inference_mode()
     def _modes_of(self, ids: tuple[int, ...], left_out: int) -> dict[str, torch.Tensor]:
         """Return the pooled vector of a text by pooling; the model computes it once."""
         if (ids, left_out) not in self._pooled:
-            tensor = torch.tensor([ids], device=self.encoder.device)
-            mask = torch.ones_like(tensor)
-            output, found = self.backbone(tensor, mask), {}
-            for modes in (self._own_modes, *([mode] for mode in (*POOLING_MODES, "pooler"))):
-                with suppress(ModelError):  # no pooler, or nothing but one
-                    found["+".join(modes)] = pool(modes, output, mask, left_out)[0]
-            self._pooled[ids, left_out] = found
+            self._pooled[ids, left_out] = self._pool(ids, left_out)
         return self._pooled[ids, left_out]
+
+    @torch.inference_mode()
+    def _pool(self, ids: tuple[int, ...], left_out: int) -> dict[str, torch.Tensor]:
+        tensor = torch.tensor([ids], device=self.encoder.device)
+        mask = torch.ones_like(tensor)
+        output, found = self.backbone(tensor, mask), dict[str, torch.Tensor]()
+        for modes in (self._own_modes, *([mode] for mode in (*POOLING_MODES, "pooler"))):
+            with suppress(ModelError):  # no pooler, or nothing but one
+                found["+".join(modes)] = pool(modes, output, mask, left_out)[0]
+        return found
 
 
 def distances(found: np.ndarray, expected: np.ndarray) -> np.ndarray:

@@ -14,8 +14,8 @@ def write(found: Mapping[str, Any], folder: Path) -> Path:
     """Write ``parity.json`` and ``parity.html``; return the path of the page."""
     write_json(folder / "parity.json", found)
     texts = pd.DataFrame(found["texts"]).assign(text=lambda frame: [ascii(text)[1:-1][:80] for text in frame["text"]])
-    tables = [framed("parity-texts", texts)]
-    tables += [framed("parity-tried", pd.DataFrame(found["tried"]))] if found["tried"] else []
+    table = framed("parity", texts, without=[key for key in ("cosine", "difference") if key not in texts])
     page = folder / "parity.html"
-    write_page("parity.html.j2", page, {**found, "title": "Parity of a server with weights", "tables": tables}, scripts=["tables.js"])
+    values = {**found, "title": "Parity of a server with weights", "table": table}
+    write_page("parity.html.j2", page, values, scripts=["tables.js"])
     return page

@@ -1,8 +1,9 @@
 """The comparison of a server with a model's files: the settings by which the model would have the server's vectors."""
 
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from functools import cached_property, partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ SPREADS = 3.0
 """Times the change that a precision makes here to the same weights and texts, the largest difference that it explains."""
 
 TRIED = "pooling, prompts, special tokens, case, accents, normalisation, modules left out, dimensions and precision"
+OWN = "the model's own settings"
 USUAL_LENGTHS = (64, 128, 256, 384, 512, 1024, 2048, 4096, 8192)
 UNRELATED = 0.5  # cosine below which vectors of the nearest explanation are probably those of another model
 
@@ -58,11 +60,10 @@ def compare(options: Namespace) -> dict[str, Any]:
     """Return the verdict on a server, and what it rests on. Raises BeirflowError for what permits none."""
     settings, real = settings_of(options.model, options.config), draw(options.dataset)
     served = options.served or (settings.model if options.model == settings.name else options.model.partition("@")[0])
-    server = connect(
-        options.url, options.protocol, model=served, key_variable=options.key_variable, timeout=options.timeout
-    )
+    server = connect(options.url, options.protocol, model=served, key_variable=options.key_variable, timeout=options.timeout)
     return Comparison(server, LocalModel(settings, server.dim), by_client=options.prompts == "client").found(real) | {
-        "model": options.model, "prompts_are_written_by": options.prompts
+        "model": options.model,
+        "prompts_are_written_by": options.prompts,
     }
 
 
@@ -77,8 +78,9 @@ class Comparison:
 
     def found(self, real: RealTexts) -> dict[str, Any]:
         """Return the verdict, with its reasons."""
-        plain, special = self._probes(PLAIN), [("documents", text) for text in SPECIAL.values()]
-        probes: list[Probe] = [*plain, *special]
+        plain: list[Probe] = [(kind, text) for kind in self._kinds for text in PLAIN]
+        special: list[Probe] = [("documents", text) for text in SPECIAL.values()]
+        probes = [*plain, *special]
         self._asked = dict(zip(probes, self.server.alone(self._sent(probes)), strict=True))
         self._ask_blank()
         tried = self._tried(plain)
@@ -107,15 +109,12 @@ class Comparison:
             "tolerance": level and level[1],
             "texts": rows,
             "tried": [
-                {"causes": " and ".join(each.causes) or "none: the model's own settings", "difference": each.distance, "cosine": each.cosine}
+                {"causes": " and ".join(each.causes) or OWN, "difference": each.distance, "cosine": each.cosine}
                 for each in sorted(tried, key=lambda each: each.distance)[:12]
             ],
             "rankings": ranked,
             "notes": self.notes,
         }
-
-    def _probes(self, texts: Iterable[str]) -> list[Probe]:
-        return [(kind, text) for kind in self._kinds for text in texts]
 
     def _sent(self, probes: Sequence[Probe]) -> list[str]:
         return [(self.model.prompts[kind] if self._by_client else "") + text for kind, text in probes]
@@ -126,7 +125,7 @@ class Comparison:
     def _ask_blank(self) -> None:
         """Ask for texts that servers may refuse; an answer is compared, and what is wrong with it is noted."""
         for name, text in BLANK.items():
-            probe = self._probes([text])[0]
+            probe: Probe = ("documents", text)
             try:
                 found = self.server.alone(self._sent([probe]))
             except ModelError as error:
@@ -187,8 +186,8 @@ class Comparison:
 
     def _unexplained(self, best: Explanation | None) -> list[str]:
         if best is None or self.server.dim > self.model.encoder.dim:
-            return [f"vectors have {self.server.dim} dimensions, those of the model {self.model.encoder.dim}: it is another model"]
-        nearest = f"the nearest, {' and '.join(best.causes) or 'its own settings'}, has a cosine of {best.cosine:.4f}"
+            return [f"vectors have {self.server.dim} dimensions, and {self.model.encoder.dim} of the model: it is another model"]
+        nearest = f"the nearest, {' and '.join(best.causes) or OWN}, has a cosine of {best.cosine:.4f}"
         other = "; it is probably another model" if best.cosine < UNRELATED else ""
         return self._confused() or [f"none of {TRIED} explains it: {nearest}{other}"]
 
@@ -196,7 +195,7 @@ class Comparison:
         """Return two texts with exactly the same vector."""
         rows = [*self._asked]
         pairs = ((one, other) for place, one in enumerate(rows) for other in rows[:place] if one[0] == other[0])
-        same = next((pair for pair in pairs if np.array_equal(*map(self._asked.get, pair))), None)
+        same = next((pair for pair in pairs if np.array_equal(self._asked[pair[0]], self._asked[pair[1]])), None)
         return [f"the text {same[0][1]!r} has the vector of {same[1][1]!r}: a cache or a list confuses texts"] if same else []
 
     def _explain_special(self, best: Explanation, special: Sequence[Probe], tolerance: float) -> list[str]:
@@ -234,12 +233,12 @@ class Comparison:
             return reading, []
         left = f"long texts lose their beginning in place of their end, beyond {limit} tokens"
         after = f"texts are cut after {'' if level[0] == 'float32' else 'about '}{{}} tokens, and the model's files say {limit}"
-        changed = {
-            left: reading._replace(cut=lambda ids: model.cut(ids, limit, "left")),
-            "the token after texts is cut off long ones": reading._replace(cut=lambda ids: ids[:limit]),
+        cuts = {
+            left: partial(model.cut, longest=limit, side="left"),
+            "the token after texts is cut off long ones": itemgetter(slice(limit)),
         }
-        for length in self._lengths(words, found, level[1]):
-            changed[after.format(length)] = reading._replace(cut=lambda ids, length=length: model.cut(ids, length))
+        cuts |= {after.format(each): partial(model.cut, longest=each) for each in self._lengths(words, found, level[1])}
+        changed = {cause: reading._replace(cut=cut) for cause, cut in cuts.items()}
         distance, cause = min((far(each), cause) for cause, each in changed.items())
         if distance <= level[1]:
             return changed[cause], [cause]
@@ -283,8 +282,8 @@ class Comparison:
         probes += [("documents", text) for text in real.documents.values()]
         own, found = self.model.own(probes), self.server.together(self._sent(probes))
         cut = len(real.queries)
-        cosine = self.model.encoder.card.similarity != "dot"
-        ranked = rankings(real, {"weights": (own[:cut], own[cut:]), "server": (found[:cut], found[cut:])}, cosine=cosine)
+        similarity = self.model.encoder.card.similarity or "cosine"
+        ranked = rankings(real, {"weights": (own[:cut], own[cut:]), "server": (found[:cut], found[cut:])}, similarity)
         if best is None or level is None or own.shape != found.shape:
             return ranked, []
         far = distances(found, own)
@@ -297,19 +296,11 @@ class Comparison:
     def _rows(self, probes: Sequence[Probe]) -> list[dict[str, Any]]:
         """Return the probes with the server's vectors beside the model's own."""
         found, own = self._vectors(probes), self.model.own(probes)
-        same = found.shape == own.shape
-        near, far = (measure(found, own) if same else [None] * len(probes) for measure in (cosines, distances))
-        lengths = [np.linalg.norm(each, axis=1) for each in (found, own)]
-        names = {text: name for name, text in SPECIAL.items()}
-        return [
-            {
-                "kind": kind, "text": text, "about": names.get(text, "plain"),
-                "cosine": None if near[row] is None else float(near[row]),
-                "difference": None if far[row] is None else float(far[row]),
-                "length": float(lengths[0][row]), "expected_length": float(lengths[1][row]),
-            }
-            for row, (kind, text) in enumerate(probes)
-        ]
+        names, numbers = {text: name for name, text in SPECIAL.items()}, {"length": np.linalg.norm(found, axis=1)}
+        if found.shape == own.shape:
+            numbers |= {"cosine": cosines(found, own), "difference": distances(found, own)}
+        rows = [{"about": names.get(text, "plain"), "kind": kind, "text": text} for kind, text in probes]
+        return [row | {key: float(values[place]) for key, values in numbers.items()} for place, row in enumerate(rows)]
 
     def _sentence(
         self, verdict: str, causes: Sequence[str], rows: Sequence[dict[str, Any]], level: tuple[str, float] | None, noise: float
@@ -322,5 +313,5 @@ class Comparison:
         precision, tolerance = level or ("", 0.0)
         how = "Same" if precision == "float32" else f"Same within {precision}"
         far = max(row["difference"] for row in rows)
-        return f"{how}: {who} computes what these weights compute; vectors differ by {far:.1e} at most, the tolerance is {tolerance:.1e}."
-
+        limits = f"vectors differ by {far:.1e} at most, the tolerance is {tolerance:.1e}"
+        return f"{how}: {who} computes what these weights compute; {limits}."

@@ -12,6 +12,8 @@ from beirflow.data.document_text import document_text
 from beirflow.data.sampling import drawn
 from beirflow.data.sources.beir_files import Source, documents_in, read_judgements, read_queries
 from beirflow.data.sources.source import CORPUS, QUERIES, qrels_of
+from beirflow.evaluation.outside_runs import evaluate
+from beirflow.families.dense.in_memory import search
 
 QUERIES_DRAWN, DOCUMENTS_DRAWN, TOP = 50, 300, 10
 
@@ -54,23 +56,17 @@ def draw(folder: str | None) -> RealTexts:
     return RealTexts(str(place) if folder else "the texts of beirflow try", queries, kept, qrels)
 
 
-def rankings(texts: RealTexts, vectors: Mapping[str, tuple[np.ndarray, np.ndarray]], *, cosine: bool) -> dict[str, Any]:
+def rankings(texts: RealTexts, vectors: Mapping[str, tuple[np.ndarray, np.ndarray]], similarity: Any) -> dict[str, Any]:
     """Compare the rankings of the weights and of the server, each by its vectors of queries and of documents."""
-    from beirflow.evaluation.outside_runs import evaluate
-
-    ids, runs = [*texts.documents], dict[str, dict[str, dict[str, float]]]()
-    for name, (queries, documents) in vectors.items():
-        pair = [each.astype(np.float64) for each in (queries, documents)]
-        scaled = [each / np.maximum(np.linalg.norm(each, axis=1, keepdims=True), 1e-30) if cosine else each for each in pair]
-        scores = (scaled[0] @ scaled[1].T).astype(np.float32)
-        runs[name] = {key: dict(zip(ids, row.tolist(), strict=True)) for key, row in zip(texts.queries, scores, strict=True)}
-    tops = [{key: sorted(ids, key=lambda each: (-run[key][each], each))[:TOP] for key in run} for run in runs.values()]
-    shared = [len({*tops[0][key]} & {*tops[1][key]}) / len(tops[0][key]) for key in texts.queries]
-    same = sum(tops[0][key] == tops[1][key] for key in texts.queries)
-    found: dict[str, Any] = {
-        "texts": texts.source, "queries": len(texts.queries), "documents": len(ids),
-        "shared_of_top_10": float(np.mean(shared)), "queries_with_the_same_top_10": same,
+    pairs = {
+        name: (([*texts.documents], documents), ([*texts.queries], queries)) for name, (queries, documents) in vectors.items()
     }
-    if any(grade > 0 for rows in texts.qrels.values() for grade in rows.values()):
-        found["NDCG@10"] = {name: float(evaluate(run, texts.qrels, ["NDCG@10"]).mean["NDCG@10"]) for name, run in runs.items()}
+    runs = {name: search(None, *pair, k=TOP, similarity=similarity) for name, pair in pairs.items()}
+    tops = [run.groupby("query")["document"].agg(list) for run in runs.values()]
+    shared = [len({*tops[0][key]} & {*tops[1][key]}) / len(tops[0][key]) for key in texts.queries]
+    found: dict[str, Any] = {"texts": texts.source, "queries": len(texts.queries), "documents": len(texts.documents)}
+    found |= {"shared_of_top_10": float(np.mean(shared)), "queries_with_the_same_top_10": int((tops[0] == tops[1]).sum())}
+    judged = any(grade > 0 for rows in texts.qrels.values() for grade in rows.values())
+    for name, run in runs.items() if judged else ():
+        found[f"NDCG@10 of the {name}"] = float(evaluate(run, texts.qrels, ["NDCG@10"]).mean["NDCG@10"])
     return found

@@ -29,7 +29,9 @@ class Protocol(NamedTuple):
 
 PROTOCOLS = {
     "ollama": Protocol(
-        "api/embed", lambda body: {"model": body["model"], "input": body["input"], "truncate": True}, lambda held: held["embeddings"]
+        "api/embed",
+        lambda body: {"model": body["model"], "input": body["input"], "truncate": True},
+        lambda held: held["embeddings"],
     ),
     "tei": Protocol("embed", lambda body: {"inputs": body["input"], "truncate": True}, lambda held: held),
     "openai": Protocol("v1/embeddings"),
@@ -88,7 +90,7 @@ class Server(EmbeddingServer):
         return self._ask([*texts])
 
     def in_base64(self, texts: Sequence[str]) -> np.ndarray | None:
-        """Encode n texts, each alone, with numbers in base64 where the protocol has it; None where it has not, or the server refuses."""
+        """Encode n texts, each alone, with numbers in base64; None where the protocol has none, or the server refuses."""
         if PROTOCOLS[self.protocol].rows is not None:
             return None
         self._body["encoding_format"] = "base64"
@@ -102,14 +104,15 @@ class Server(EmbeddingServer):
     def is_vllm(self) -> bool:
         """Test whether the server tokenises as vLLM does, which tells its limit."""
         base = self.url.rstrip("/").removesuffix("/v1")
-        how = {"key_variable": self.key_variable, "attempts": 1, "timeout": self.timeout}
+        how: dict[str, Any] = {"key_variable": self.key_variable, "attempts": 1, "timeout": self.timeout}
         try:
             return "max_model_len" in JsonServer(base, "tokenize", **how).ask({"model": self.model, "prompt": "a"}, 1 << 20)
         except (ModelError, TypeError):
             return False
 
     def _vectors(self, held: Any, count: int) -> np.ndarray:
-        vectors = super()._vectors(held, count)
+        with np.errstate(all="ignore"):
+            vectors = super()._vectors(held, count)
         if not np.isfinite(vectors).all():
             raise self._server.wrong("a vector with a number that is not finite")
         self.dim = self.dim or vectors.shape[1]
@@ -132,5 +135,7 @@ def connect(url: str, protocol: str | None, **how: Any) -> Server:
         except (RefusedError, TooLargeError) as error:
             refusals.append(f"{name}: {error}")
             continue
-        return Server(url=url, protocol="vllm", attempts=2, **how) if name == "openai" and server.is_vllm() else server
+        if name == "openai" and protocol is None and server.is_vllm():
+            return connect(url, "vllm", **how)
+        return server
     raise ModelError("the server answers in no protocol that was tried; " + "; ".join(refusals))
