@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -104,12 +104,8 @@ class LocalModel:
         return ([], []) if before is None else (whole[:before], whole[before + len(bare) :])
 
     def _load(self, precision: str) -> TransformersEncoder:
-        on: dict[str, Any] = {
-            "device": "auto",
-            "token_budget": "auto",
-            "precision": "float32" if precision == "int8" else precision,
-        }
-        encoder = TransformersEncoder(self.settings, self.folder, **on)
+        computed = "float32" if precision == "int8" else precision
+        encoder = TransformersEncoder(self.settings, self.folder, device="auto", token_budget="auto", precision=computed)
         if precision == "int8":
             for module in encoder.model.modules():
                 if isinstance(module, torch.nn.Linear):

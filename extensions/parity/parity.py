@@ -1,16 +1,15 @@
 """The comparison of a server with a model's files: the settings by which the model would have the server's vectors."""
 
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from beirflow.core.errors import ConfigError, ModelError
 from beirflow.data.document_text import KINDS
-from beirflow.extensions.parity.local_model import Finish, LocalModel, Probe, Reading, cosines, distances
+from beirflow.extensions.parity.local_model import Finish, Ids, LocalModel, Probe, Reading, cosines, distances
 from beirflow.extensions.parity.probes import BLANK, PLAIN, SPECIAL, long_text
 from beirflow.extensions.parity.real_texts import RealTexts, draw, rankings
 from beirflow.extensions.parity.server import RefusedError, Server, connect
@@ -231,28 +230,29 @@ class Comparison:
 
         if far(reading) <= level[1]:
             return reading, []
-        left = f"long texts lose their beginning in place of their end, beyond {limit} tokens"
-        after = f"texts are cut after {'' if level[0] == 'float32' else 'about '}{{}} tokens, and the model's files say {limit}"
-        cuts = {
-            left: partial(model.cut, longest=limit, side="left"),
-            "the token after texts is cut off long ones": itemgetter(slice(limit)),
-        }
-        cuts |= {after.format(each): partial(model.cut, longest=each) for each in self._lengths(words, found, level[1])}
-        changed = {cause: reading._replace(cut=cut) for cause, cut in cuts.items()}
-        distance, cause = min((far(each), cause) for cause, each in changed.items())
-        if distance <= level[1]:
-            return changed[cause], [cause]
+        for cause, cut in self._cuts(words, found, level):
+            if far(changed := reading._replace(cut=cut)) <= level[1]:
+                return changed, [cause]
         return reading, ["long texts have other vectors, and no length or side of a cut explains it"]
 
-    def _lengths(self, words: int, found: np.ndarray, tolerance: float) -> Iterator[int]:
-        """Yield lengths in tokens after which the server may cut: it has the same vector for fewer words, which are counted."""
+    def _cuts(self, words: int, found: np.ndarray, level: tuple[str, float]) -> Iterator[tuple[str, Callable[[Ids], Ids]]]:
+        """Yield ways to cut a long text; where the server cuts, it tells itself: it has the same vector for fewer words."""
+        model, limit = self.model, self.model.max_length
+        yield (
+            f"long texts lose their beginning in place of their end, beyond {limit} tokens",
+            partial(model.cut, longest=limit, side="left"),
+        )
+        yield "the token after texts is cut off long ones", lambda ids: ids[:limit]
         parts, low, high = long_text(words).split(), 0, words
         while high - low > 1:
             middle = (low + high) // 2
             vectors = self.server.alone(self._sent([("documents", " ".join(parts[:middle]))]))
-            low, high = (low, middle) if distances(vectors, found)[0] <= tolerance else (middle, high)
-        about, readable = len(self.model.whole(("documents", " ".join(parts[:high])))), self.model.readable
-        yield from (each for each in dict.fromkeys((*USUAL_LENGTHS, *range(max(4, about - 8), about + 9))) if each <= readable)
+            low, high = (low, middle) if distances(vectors, found)[0] <= level[1] else (middle, high)
+        end, about = len(model.whole(("documents", " ".join(parts[:high])))), "" if level[0] == "float32" else "about "
+        near = {each for each in (*USUAL_LENGTHS, *range(end - 8, end + 9)) if 4 <= each <= model.readable}
+        for length in sorted(near, key=lambda each: abs(each - end)):
+            cause = f"texts are cut after {about}{length} tokens, and the model's files say {limit}"
+            yield cause, partial(model.cut, longest=length)
 
     def _of_requests(self, probes: Sequence[Probe], tolerance: float) -> list[str]:
         """Return whether vectors of texts that are sent together are those of single ones."""

@@ -58,10 +58,11 @@ def draw(folder: str | None) -> RealTexts:
 
 def rankings(texts: RealTexts, vectors: Mapping[str, tuple[np.ndarray, np.ndarray]], similarity: Any) -> dict[str, Any]:
     """Compare the rankings of the weights and of the server, each by its vectors of queries and of documents."""
-    pairs = {
-        name: (([*texts.documents], documents), ([*texts.queries], queries)) for name, (queries, documents) in vectors.items()
+    ids = [*texts.documents], [*texts.queries]
+    runs = {
+        name: search(None, (ids[0], documents), (ids[1], queries), k=TOP, similarity=similarity)
+        for name, (queries, documents) in vectors.items()
     }
-    runs = {name: search(None, *pair, k=TOP, similarity=similarity) for name, pair in pairs.items()}
     tops = [run.groupby("query")["document"].agg(list) for run in runs.values()]
     shared = [len({*tops[0][key]} & {*tops[1][key]}) / len(tops[0][key]) for key in texts.queries]
     found: dict[str, Any] = {"texts": texts.source, "queries": len(texts.queries), "documents": len(texts.documents)}

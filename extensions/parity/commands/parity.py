@@ -4,22 +4,22 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-HELP = "compare a server of embeddings with the weights that it serves"
+HELP = "compare a server of embeddings with its weights"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add what the command takes."""
     parser.add_argument("url", metavar="URL", help="the address of the server")
-    parser.add_argument("--model", required=True, metavar="M", help="a folder, owner/name@revision, or a dense system")
-    parser.add_argument("--config", action="append", default=[], metavar="FILE", help="a configuration with that system")
-    parser.add_argument("--served", metavar="NAME", help="the model's name on the server")
+    parser.add_argument("--model", required=True, metavar="M", help="a folder, owner/name@revision, or a system")
+    parser.add_argument("--config", action="append", default=[], metavar="FILE", help="a configuration")
+    parser.add_argument("--served", metavar="NAME", help="its name on the server")
     parser.add_argument("--protocol", metavar="P", help="openai, vllm, infinity, tei or ollama")
     parser.add_argument("--prompts", choices=("client", "server"), default="client", help="who writes prompts")
-    parser.add_argument("--dataset", metavar="FOLDER", help="real texts, in BEIR form")
-    parser.add_argument("--key-variable", metavar="NAME", help="environment variable of the key")
-    parser.add_argument("--timeout", type=float, default=120.0, metavar="S", help="seconds without a byte")
-    parser.add_argument("-o", "--output", default="parity", metavar="FOLDER", help="for the page and the JSON")
-    parser.epilog = "Example: beirflow parity http://localhost:8080 --model BAAI/bge-m3@5617a9f6 --served bge-m3"
+    parser.add_argument("--dataset", metavar="FOLDER", help="real texts")
+    parser.add_argument("--key-variable", metavar="NAME", help="variable of the key")
+    parser.add_argument("--timeout", type=float, default=120.0, metavar="S", help="seconds")
+    parser.add_argument("-o", "--output", default="parity", metavar="FOLDER", help="of the page")
+    parser.epilog = "Example: beirflow parity http://localhost:8080 --model all-minilm-l6-v2"
 
 
 def main(options: Namespace) -> int:

@@ -51,13 +51,13 @@ PLACES = {
 }
 
 
-def save_encoder(folder: Path, seed: int = 0) -> Path:
-    """A cased BERT with prompts, mean pooling, a further module and vectors of length 1."""
+def save_encoder(folder: Path, seed: int = 0, *, lowercase: bool = False) -> Path:
+    """A BERT, cased by default, with prompts, mean pooling, a further module and vectors of length 1."""
     backbone = save_tiny_bert(folder / "backbone", seed, positions=POSITIONS, words=WORDS)
     pieces = Tokenizer(
         tokenizer_models.WordPiece({piece: i for i, piece in enumerate([*SPECIAL_TOKENS, *WORDS])}, unk_token="[UNK]")
     )
-    pieces.normalizer = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
+    pieces.normalizer = normalizers.BertNormalizer(lowercase=lowercase, strip_accents=False)
     pieces.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     save_tokenizer(backbone, pieces, POSITIONS)
     dense = Dense(DIM, DIM, activation_function=torch.nn.Tanh())
@@ -162,6 +162,12 @@ class Embeddings(Server):
 
 
 kept_model = cache(LocalModel)
+own_spreads = LocalModel.spreads
+
+
+@cache
+def kept_spreads(model: LocalModel, probes: tuple[Any, ...]) -> list[tuple[str, float]]:
+    return [*own_spreads(model, probes)]
 
 
 @pytest.fixture(autouse=True)
@@ -170,6 +176,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr(json_server, "FIRST_WAIT", 0.01)
     monkeypatch.setattr(parity, "LocalModel", kept_model)
+    monkeypatch.setattr(LocalModel, "spreads", lambda model, probes: kept_spreads(model, tuple(probes)))
 
 
 class Told(dict[str, Any]):
@@ -350,6 +357,14 @@ def test_base64_of_another_kind_is_named(folder: Path, told: Callable[..., Told]
         found = told(server.url, folder, "--protocol", protocol)
     assert (found.status, len(found["causes"])) == (1, 1)
     assert found["causes"][0].startswith("numbers in base64 ")
+
+
+def test_a_server_that_keeps_the_case_that_the_model_does_not(
+    folder: Path, told: Callable[..., Told], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    uncased = save_encoder(tmp_path_factory.mktemp("uncased"), lowercase=True)
+    with Embeddings("tei", folder) as server:
+        assert told(server.url, uncased)["causes"] == ["texts keep their case"]
 
 
 def test_another_model_is_one(folder: Path, told: Callable[..., Told], tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -122,12 +122,12 @@ def _measures(experiment: "Experiment") -> Listed:
 def _targets(experiment: "Experiment") -> Listed:
     from pathlib import Path
 
-    from beirflow.core.extensions import commands
+    from beirflow.core.extensions import command_targets
     from beirflow.report.overview import target_words
 
     results = str(experiment.config["results"])
     words: dict[str, str] = {**target_words(Path(results)), **FURTHER_WORDS}
-    words |= {name: command.content for name, command in commands().items() if command.content}
+    words |= command_targets()
     files = {f"{results}/{path}": content for path, content in _files().items()}
     rows = [{"target": name, "content": content} for name, content in {**words, **files}.items()]
     names = {"system": experiment.chosen_systems, "dataset": experiment.chosen_datasets}

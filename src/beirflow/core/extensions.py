@@ -157,6 +157,11 @@ def commands() -> dict[str, Command]:
     return {name: command for extension in extensions() for name, command in extension.commands.items()}
 
 
+def command_targets() -> dict[str, str]:
+    """Return the descriptions of the targets of commands, by name."""
+    return {name: command.content for name, command in commands().items() if command.content}
+
+
 def additions_to(rule: str, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return, by function that a job of a rule of the core calls for an extension, the values of its keys."""
     found = [extension.additions[rule] for extension in extensions() if rule in extension.additions]

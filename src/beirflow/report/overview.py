@@ -6,7 +6,7 @@ from pathlib import Path, PurePath
 
 from beirflow.config.experiment import Experiment
 from beirflow.config.trial import TRIAL
-from beirflow.core.extensions import commands, extensions
+from beirflow.core.extensions import command_targets, extensions
 from beirflow.core.kinds import PATTERNS
 from beirflow.core.layout import REPORT, SUMMARY
 from beirflow.core.patterns import Pattern
@@ -32,14 +32,13 @@ def overview(*, experiment: Experiment, results: Path, configured: str = "") -> 
 
 def target_words(results: Path) -> dict[str, str]:
     """Return the named targets with descriptions."""
-    looking = [name for name, command in commands().items() if command.content]
     return {
         "try": "every system on 24 documents, before hours of work",
         "estimate": "time, downloads and disk space, before anything runs",
         "summary": f"every system on every dataset: {results / SUMMARY}",
         "report": f"tables, figures, significance: {results / REPORT}",
         **{word: f"{made}: {results / path}" for extension in extensions() for word, (path, made) in extension.targets.items()},
-        "audit": f"checks of results; also {', '.join(('gate', 'explain', *looking))}, files of docs/targets.md",
+        "audit": f"checks of results; also {', '.join(('gate', 'explain', *command_targets()))}, files of docs/targets.md",
     }
 
 
