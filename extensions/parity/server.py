@@ -61,7 +61,9 @@ class _Translated(JsonServer):
 
     def _refusal(self, answer: requests.Response, content: bytes) -> Exception:
         error = super()._refusal(answer, content)
-        return RefusedError(f"{self.shown}: {error}") if answer.status_code in REFUSED else error
+        if answer.status_code not in REFUSED:
+            return error
+        return RefusedError(*(error if isinstance(error, ModelError) else self.wrong(str(error))).args)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

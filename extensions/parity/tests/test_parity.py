@@ -226,15 +226,10 @@ def cached_by_beginning() -> Faults:
 
 ENCODINGS: dict[str, tuple[Encoding, str]] = {
     "cls": (Encoding(pooling="cls"), "pooling is cls, and the model's files say mean"),
-    "last": (Encoding(pooling="lasttoken"), "pooling is lasttoken, and the model's files say mean"),
     "max": (Encoding(pooling="max"), "pooling is max, and the model's files say mean"),
     "prompt twice": (
         Encoding(prefix=PROMPTS["query"]),
         "the prompt of queries is written before all texts, also where there is one",
-    ),
-    "prompt of documents": (
-        Encoding(prefix=PROMPTS["document"]),
-        "the prompt of documents is written before all texts, also where there is one",
     ),
     "prompt lost": (Encoding(read=lambda text: text.split(": ", 1)[-1]), "the prompt is missing"),
     "prompts exchanged": (
@@ -452,7 +447,6 @@ def test_real_weights_in_each_precision(minilm: Path, told: Callable[..., Told],
     [
         (Encoding(length=512), "texts are cut after 512 tokens, and the model's files say 256"),
         (Encoding(length=256, pooling="cls", dtype=torch.bfloat16), "pooling is cls, and the model's files say mean"),
-        (Encoding(length=256, tokens=lambda ids: ids[1:-1]), "special tokens are missing"),
     ],
 )
 def test_real_weights_with_a_fault(minilm: Path, told: Callable[..., Told], encoding: Encoding, cause: str) -> None:
