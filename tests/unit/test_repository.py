@@ -166,7 +166,9 @@ PATTERNS = {name: value for name, value in vars(layout).items() if isinstance(va
 def test_the_map_names_only_files_that_are_there() -> None:
     text = (REPOSITORY / "CONTRIBUTING.md").read_text()
     known = {"config.yaml"} | {
-        path.name for folder in ("src", "plugins", "workflow", "tests", "envs") for path in (REPOSITORY / folder).rglob("*")
+        path.name
+        for folder in ("src", "extensions", "plugins", "workflow", "tests", "envs")
+        for path in (REPOSITORY / folder).rglob("*")
     }
     named = re.findall(r"`(?:[\w/]*/)?(\w+\.(?:py|smk|css|yaml))`", text)
     assert len(named) > 10
