@@ -125,10 +125,11 @@ def _verify(folder: ResultsFolder, experiment: Experiment, sample: int, seed: in
     """Audit a folder; what cannot be read is refused."""
     verified = Verified(folder)
     try:
-        manifest, sections = run_checks(folder.path, experiment, sample, seed, call=call, published=folder.published)
+        chain, sections = run_checks(folder.path, experiment, sample, seed, call=call, published=folder.published)
     except UNREADABLE as error:
         verified.problems.append(f"{folder.path}: {in_words(error)}")
         return verified
+    manifest = chain.manifest
     failed = [
         check
         for checks in sections.values()

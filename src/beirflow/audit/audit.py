@@ -19,7 +19,7 @@ from beirflow.audit.published import check_published
 from beirflow.audit.repairs import Call
 from beirflow.audit.replay import check_replay
 from beirflow.audit.sample import check_samples
-from beirflow.audit.verdict import for_terminal, grades, not_checked, proved, verdict_line
+from beirflow.audit.verdict import findings, for_terminal, grades, not_checked, proved, verdict_line
 from beirflow.config.experiment import Experiment
 from beirflow.core.errors import DataError, VerdictError
 from beirflow.core.layout import AUDIT, AUDIT_RECORD, MANIFEST, SUMMARY
@@ -70,7 +70,7 @@ def audit(
             raise DataError(f"{problem}; name the folder of a manifest, such as {Path(audited, 'results')}")
         raise DataError(f"{problem}; make them with: {call.snakemake([f'{folder}/{SUMMARY}'])}")
     seed = secrets.randbits(SEED_BITS) if seed is None else seed
-    manifest, sections = run_checks(Path(audited), experiment, sample, seed, call=call, published=published)
+    chain, sections = run_checks(Path(audited), experiment, sample, seed, call=call, published=published)
     checks = [check for section in sections.values() for check in section]
     steps = grades(sections)
     report = {
@@ -82,10 +82,11 @@ def audit(
         "counts": {status: sum(check.status == status for check in checks) for status in (PASSED, FAILED, WARNING, NOT_CHECKED)},
         "proved": proved(sections),
         "not_checked": not_checked(sections),
+        "findings": [asdict(finding) for finding in findings(sections, chain.repair_command)],
         "affected": [list(result) for result in unique(n for check in checks if check.status == FAILED for n in check.results)],
         "sample": {"documents and queries": sample, "seed": seed} if sample else None,
         "with": {"repository": code_state(), "environment": environment()},
-        "manifest": manifest,
+        "manifest": chain.manifest or None,
         "sections": {name: [asdict(check) for check in section] for name, section in sections.items()},
     }
     report = _printable(report)
@@ -103,8 +104,8 @@ def audit(
 
 def run_checks(
     folder: Path, experiment: Experiment, sample: int, seed: int, *, call: Call | None = None, published: Published | None = None
-) -> tuple[Mapping[str, Any] | None, Sections]:
-    """Return the manifest, None where it cannot be used, and all checks by section; write nothing into the folder."""
+) -> tuple[Chain, Sections]:
+    """Return the chain, without a manifest where it cannot be used, and all checks by section; write nothing into the folder."""
     chain = Chain(folder, call=call or Call())
     sections: Sections = {"chain": []}
     try:
@@ -116,7 +117,7 @@ def run_checks(
                     sections.setdefault(name, []).extend(chain.guarded(f"{name} can be checked", MANIFEST, check))
     except LimitError as error:
         sections["chain"].append(Check("files can be read", FAILED, str(error), results=(EVERYTHING,)))
-    return chain.manifest or None, sections
+    return chain, sections
 
 
 def _plan(

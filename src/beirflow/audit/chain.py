@@ -6,7 +6,7 @@ so nothing outside the folder is read.
 
 import errno
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -73,6 +73,7 @@ class Chain:
     records: dict[str, Any] = field(default_factory=dict)  # by path, the records that could be read; None for one that could not
     earlier: set[str] = field(default_factory=set)  # unchanged files of pages that show earlier results
     changed: dict[str, str] = field(default_factory=dict)  # other files of such pages, by path the record that names them
+    broken: set[str] = field(default_factory=set)  # files that are missing or not as recorded
     problems: list[Check] = field(default_factory=list)  # records that cannot be read or lack something
     # records that have been followed, each with the result that led there; a record may name others that name it
     visited: set[tuple[str, Result]] = field(default_factory=set)
@@ -144,6 +145,10 @@ class Chain:
         """Return the command that rebuilds files and then what depends on them."""
         present = [path for path in paths if path in self.listing.files or path in self.listing.odd]
         return self.repairs.make_again(present, [*paths, goal])
+
+    def aside(self, paths: Collection[str]) -> str:
+        """Return the command that moves files away, whole folders where these hold nothing else."""
+        return self.repairs.aside(self.listing.folded(paths))
 
     def affected(self, path: str) -> tuple[Result, ...]:
         """Return the systems and datasets that depend on a file."""
@@ -290,7 +295,9 @@ def check_digests(chain: Chain) -> Iterator[Check]:
         is_here = path in chain.listing.files
         absent += [] if is_here else [path]
         digest = file_digest(chain.folder / path) if is_here else next(iter(claims))
-        if wrong := {other: by for other, by in claims.items() if other != digest}:
+        wrong = {other: by for other, by in claims.items() if other != digest}
+        chain.broken |= {path} if wrong or not is_here else set()
+        if wrong:
             found = f"{path} has the sha256 {digest}" if is_here else f"{path} is missing; {claims[digest]} records {digest}"
             yield chain.failed(name, path, found, "; ".join(f"{other} ({by})" for other, by in wrong.items()))
         elif is_here:

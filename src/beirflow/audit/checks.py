@@ -27,6 +27,7 @@ class Check:
     files: tuple[str, ...] = ()  # paths of the results concerned
     results: tuple[Result, ...] = ()  # systems and datasets whose numbers depend on it
     repair: str = ""  # remedy, a command where there is one
+    cause: str = ""  # path of a file that is not as recorded, where this may follow from it
 
 
 class RecordError(Exception):

@@ -1,5 +1,6 @@
 """Files in the folder that do not belong to these results, or that nothing can be compared with."""
 
+from collections import Counter
 from pathlib import PurePosixPath
 
 from beirflow.audit.chain import Chain, is_whole
@@ -22,9 +23,9 @@ MEANINGLESS = (".DS_Store", "Thumbs.db", "desktop.ini", f"{MANIFEST}.sig")
 WORDS = {
     "unknown": (FAILED, "beirflow writes no such file; no number of the summary depends on {}"),
     "of an extension": (NOT_CHECKED, "this needs the extension that writes {}; no number of the summary depends on it"),
-    "earlier": (WARNING, f"nothing that {MANIFEST} names needs {{}}, perhaps of an earlier configuration or an unfinished run"),
+    "earlier": (WARNING, "perhaps of an earlier configuration or an unfinished run, since these results need none of them: {}"),
     "unfinished": (WARNING, "an interrupted job was writing {}, on which no result depends"),
-    "traces": (NOT_CHECKED, "log and timing files are not covered by digests: {}"),
+    "traces": (NOT_CHECKED, "log and timing files are not covered by digests, so times and memory are as stated: {}"),
     "meaningless": (NOT_CHECKED, "not opened, since they are no results: {}"),
     "other results": (NOT_CHECKED, "files of other results: {}"),
     "unreadable": (NOT_CHECKED, "perhaps needed by a record that cannot be read: {}"),
@@ -47,10 +48,10 @@ def check_leftovers(chain: Chain) -> list[Check]:
     checks = _check_odd(chain, others)
     for kind, paths in ((kind, paths) for kind, paths in found.items() if paths):
         status, words = WORDS[kind]
-        todo = "" if status == NOT_CHECKED else chain.repairs.aside(paths)
+        todo = "" if status == NOT_CHECKED else chain.aside(paths)
         if kind == "unfinished":
             todo = chain.repairs.remove([*dict.fromkeys(map(_unfinished, paths))])
-        checks.append(Check(NAME, status, words.format(_listed(paths)), "", tuple(paths[:SHOWN]), (), todo))
+        checks.append(Check(NAME, status, words.format(_listed(chain, paths)), "", tuple(paths[:SHOWN]), (), todo))
     return (
         checks
         if any(check.status in (FAILED, WARNING) for check in checks)
@@ -64,8 +65,8 @@ def _check_odd(chain: Chain, others: tuple[str, ...]) -> list[Check]:
     stray = [path for path in chain.listing.odd if path not in needed and not path.startswith(others)]
     if not stray:
         return []
-    problem = f"{_listed([f'{path} is {chain.listing.odd[path]}' for path in stray])}; nothing was followed or opened"
-    todo = chain.repairs.aside(stray)
+    problem = f"{_some([f'{path} is {chain.listing.odd[path]}' for path in stray])}; nothing was followed or opened"
+    todo = chain.aside(stray)
     return [Check("results are plain files", FAILED, problem, "only files and folders", tuple(stray[:SHOWN]), (), todo)]
 
 
@@ -116,5 +117,12 @@ def _belongs(chain: Chain, path: str, archives: set[str]) -> bool:
     return run is not None and RUN(**run) in chain.claims
 
 
-def _listed(names: list[str]) -> str:
+def _listed(chain: Chain, paths: list[str]) -> str:
+    """Name some files, together where a folder holds nothing else."""
+    folded = chain.listing.folded(paths)
+    inside = Counter(folder for path in paths for folder in folded if path.startswith(f"{folder}/"))
+    return _some([f"{name}/ ({inside[name]} files)" if name in inside else name for name in folded])
+
+
+def _some(names: list[str]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5} others" if len(names) > 5 else "")

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,6 +34,12 @@ class Listing:
             if parent in self.odd:
                 return parent, self.odd[parent]
         return None
+
+    def folded(self, paths: Collection[str]) -> list[str]:
+        """Replace paths by the highest folders that hold nothing else."""
+        chosen = {*paths}
+        others = {parent for path in (*self.files, *self.odd) if path not in chosen for parent in _parents(path)}
+        return list(dict.fromkeys(next(part for part in _parents(path) if part not in others) for path in paths))
 
 
 def list_folder(folder: Path) -> Listing:

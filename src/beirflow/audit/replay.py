@@ -72,7 +72,7 @@ def check_replay(chain: Chain, configured: Configured) -> Iterator[Check]:
                     passed[check.name, check.found] += 1
                     same.add(path)
                 else:
-                    yield check
+                    yield replace(check, cause=replay.cause(path))
     yield from (Check(name, PASSED, f"{rule}: {number} files") for (name, rule), number in sorted(passed.items()))
     # New tables may have followed a page of earlier results, whose record does not name them.
     for path in sorted(chain.changed.keys() - same):
@@ -163,6 +163,13 @@ class Replay:
             yield chain.unreadable(name, path, error)
         else:
             yield self._verdict(name, path, job, found)
+
+    def cause(self, path: str) -> str:
+        """Return the file that is not as recorded, this one or one that its job reads; empty without one."""
+        with suppress(*UNREADABLE):
+            job = self._job(path)
+            return next((name for name in (path, *(self._place.inputs(job) if job else ())) if name in self._chain.broken), "")
+        return ""
 
     def _not_checked(self, name: str, path: str, job: Any, why: str) -> Check:
         """Return the check of a job that was not run, one for all its files."""
@@ -301,7 +308,7 @@ class Replay:
                 return Check(name, WARNING, problem, "", (path,), (), goal)
         if _made_with_other_catalogue(chain, path):
             return Check(name, WARNING, f"{problem}; made with another catalogue than the one here", "", (path,), (), goal)
-        return Check(name, FAILED, problem, "what its job makes of the results", (path,), results, goal)
+        return Check(name, FAILED, problem, "", (path,), results, goal)
 
     def _codes(self, job: Any) -> tuple[str, str]:
         """Return the code that wrote the files of a job, from their record or the manifest, and the code here."""
@@ -349,7 +356,7 @@ def _check_rest(chain: Chain, compared: Collection[str]) -> Iterator[Check]:
     if others:
         some = ", ".join(others[:3]) + " and others" * (len(others) > 3)
         found = f"{len(others)} files, on which no number depends, were not compared: {some}"
-        yield Check(READING, NOT_CHECKED, found, "", tuple(others[:SHOWN]), (), chain.repairs.aside(others[:SHOWN]))
+        yield Check(READING, NOT_CHECKED, found, "", tuple(others[:SHOWN]), (), chain.aside(others))
     if drawn := [path for path in paths if path in chain.claims]:
         found = f"{len(drawn)} files, including figures, were compared with the records of their pages, not rebuilt"
         yield Check(READING, NOT_CHECKED, found, "", tuple(drawn[:SHOWN]))

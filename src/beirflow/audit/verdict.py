@@ -1,10 +1,11 @@
 """Verdict of an audit in sentences, for the page and the terminal: what was verified and what was not."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from beirflow.audit.chain import EARLIER
-from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, Result, unique
 from beirflow.audit.replay import SOURCES
 
 LONGEST = 600  # maximum characters of a finding, or of its repair, on the terminal
@@ -45,6 +46,45 @@ def proved(sections: Sections) -> list[str]:
     return [PROVED[step] + ("" if grade == "yes" else f" ({grade} checks)") for step, grade in passed]
 
 
+@dataclass(frozen=True)
+class Finding:
+    """Failed checks, or warnings, with one cause and one repair."""
+
+    status: str  # ``failed`` or ``warning``
+    name: str  # what was checked
+    details: tuple[str, ...]  # what was found, with the expectation
+    follows: tuple[str, ...]  # other files that may differ, or cannot be rebuilt, because of it
+    results: tuple[Result, ...]  # systems and datasets whose numbers depend on it
+    repair: str  # remedy
+
+
+def findings(sections: Sections, rebuild: Callable[..., str]) -> list[Finding]:
+    """Group failures, then warnings: those that follow from a file with that file, and files that one command repairs.
+
+    ``rebuild`` returns the command that rebuilds files of the results.
+    """
+    checks = [check for checks in sections.values() for check in checks]
+    groups: dict[tuple[str, str, str], list[Check]] = {}
+    for check in (check for status in (FAILED, WARNING) for check in checks if check.status == status and not check.cause):
+        is_rebuilt = bool(check.repair) and check.repair == rebuild(*check.files)
+        groups.setdefault((check.status, check.name, "" if is_rebuilt else check.repair or check.found), []).append(check)
+    return [_finding(group, checks, rebuild) for group in groups.values()]
+
+
+def _finding(group: Sequence[Check], checks: Sequence[Check], rebuild: Callable[..., str]) -> Finding:
+    files = list(dict.fromkeys(path for check in group for path in check.files))
+    caused = [check for check in checks if check.status in (FAILED, WARNING) and check.cause in files]
+    own = [check for check in caused if {*check.files} <= {*files}]
+    return Finding(
+        group[0].status,
+        group[0].name,
+        tuple(check.found + (f"; expected: {check.expected}" if check.expected else "") for check in (*group, *own)),
+        tuple(sorted({path for check in caused for path in check.files}.difference(files))),
+        unique(result for check in (*group, *caused) for result in check.results),
+        group[0].repair if len(group) == 1 else rebuild(*files) if group[0].repair else "",
+    )
+
+
 def verdict_line(steps: Sequence[tuple[str, str]]) -> str:
     """Join the steps in one line."""
     return " · ".join(f"{step}: {grade}" for step, grade in steps)
@@ -69,15 +109,19 @@ def not_checked(sections: Sections) -> list[str]:
 
 def for_terminal(report: Mapping[str, Any], folder: str, page: str) -> str:
     """Return the verdict, failures, affected results and unchecked items, from ``audit.json``."""
-    counts = ", ".join(f"{result} {status}" for status, result in report["counts"].items())
+    plural = {WARNING: "warning" if report["counts"][WARNING] == 1 else "warnings"}
+    counts = ", ".join(f"{number} {plural.get(status, status)}" for status, number in report["counts"].items())
     lines = [f"The audit of {folder} {report['verdict']}: {counts}.", f"  {verdict_line(report['grades'])}"]
-    checks = [check for section in report["sections"].values() for check in section]
-    for status in (FAILED, "warning"):
-        for check in (check for check in checks if check["status"] == status):
-            expected = f"; expected: {check['expected']}" if check["expected"] else ""
-            lines.append(f"  {status}: {check['name']}: {_cut(check['found'] + expected)}")
-            if repair := check["repair"]:  # never cut, since it is pasted into a shell
-                lines.append(f"    to repair: {repair if len(repair) <= LONGEST else 'the commands on the page below'}")
+    for each in report["findings"]:
+        first, *others = each["details"]
+        lines.append(f"  {each['status']}: {_cut(first)}")
+        lines += [f"    {_cut(detail)}" for detail in others[:SHOWN]]
+        lines += [f"    and {len(others) - SHOWN} others"] * (len(others) > SHOWN)
+        if follows := each["follows"]:
+            names = ", ".join(follows[:SHOWN]) + f" and {len(follows) - SHOWN} others" * (len(follows) > SHOWN)
+            lines.append(f"    differing or not rebuilt because of it: {names}")
+        if repair := each["repair"]:  # never cut, since it is pasted into a shell
+            lines.append(f"    to repair: {repair if len(repair) <= LONGEST else 'the command on the page below'}")
     if report["verdict"] == FAILED:
         affected = ", ".join(f"{system} on {dataset}" for system, dataset in report["affected"])
         lines.append(f"Affected numbers of the summary: {affected or 'none'}.")

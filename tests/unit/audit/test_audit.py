@@ -309,19 +309,27 @@ def test_a_folder_without_a_manifest_says_how_to_make_one(tmp_path: Path, audite
 
 
 def test_the_terminal_has_failures_first_and_no_warning_longer_than_its_verdict() -> None:
-    long = {"status": "warning", "name": "a warning", "found": "x" * 5000, "expected": "", "repair": "rm " + "y" * 5000}
-    failure = {"status": "failed", "name": "a failure", "found": "z", "expected": "w", "repair": "rm z"}
+    long = {"status": "warning", "details": ["x" * 5000], "follows": [], "repair": "rm " + "y" * 5000}
+    failure = {"status": "failed", "details": ["z; expected: w", "v"], "follows": ["a", "b"], "repair": "rm z"}
     report = {
         "counts": {"failed": 1, "warning": 1},
         "verdict": "failed",
         "grades": [],
-        "sections": {"one": [long], "two": [failure]},
+        "findings": [failure, long],
         "affected": [],
         "proved": [],
         "not_checked": [],
     }
     lines = for_terminal(report, "results", "results/audit.html").splitlines()
-    assert lines[2:4] == ["  failed: a failure: z; expected: w", "    to repair: rm z"]
-    assert lines[4].endswith("x … (in full on the page below)")
+    because = "    differing or not rebuilt because of it: a, b"
+    assert lines[:6] == [
+        "The audit of results failed: 1 failed, 1 warning.",
+        "  ",
+        "  failed: z; expected: w",
+        "    v",
+        because,
+        "    to repair: rm z",
+    ]
+    assert lines[6].endswith("x … (in full on the page below)")
     assert max(map(len, lines)) < 700
-    assert lines[5] == "    to repair: the commands on the page below"
+    assert lines[7] == "    to repair: the command on the page below"

@@ -1,10 +1,10 @@
-"""The line of the verdict has every step that failed."""
+"""The line of the verdict has every step that failed, and failures of one cause are one finding."""
 
 import pytest
 
-from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, Check
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check
 from beirflow.audit.replay import NAME, SOURCES
-from beirflow.audit.verdict import grades, level, verdict_line
+from beirflow.audit.verdict import findings, grades, level, verdict_line
 
 
 def sections(**changes: list[Check]) -> dict[str, list[Check]]:
@@ -35,3 +35,20 @@ def test_the_words_on_results_are_their_steps() -> None:
     assert level(grades(sections())) == "replayed, traced to sources, sampled"
     partly = [Check(NAME, PASSED, ""), Check(SOURCES, PASSED, ""), Check(SOURCES, NOT_CHECKED, "")]
     assert level(grades(sections(replay=partly, sample=[]))) == "replayed, partly traced to sources, not sampled"
+
+
+def test_what_follows_from_a_file_is_one_finding_with_it_and_files_that_one_command_repairs_are_another() -> None:
+    def rebuild(*paths: str) -> str:
+        return " ".join(("rebuild", *paths))
+
+    def failed(path: str, cause: str = "", found: str = "") -> Check:
+        return Check("as recorded", FAILED, found or f"{path} differs", "", (path,), ((path, "x"),), rebuild(path), cause)
+
+    chain = [failed("a"), failed("b"), Check("left over", WARNING, "c", "", ("c",), (), "mv c"), Check("left over", WARNING, "d")]
+    replay = [failed("a", "a", "a: line 2"), failed("page", "a"), Check("as recorded", FAILED, "e", "", ("e",), (), "mv e")]
+    files, other, *warnings = findings(sections(chain=chain, replay=replay), rebuild)
+    assert files.details == ("a differs", "b differs", "a: line 2")
+    assert (files.follows, files.repair) == (("page",), "rebuild a b")
+    assert files.results == (("a", "x"), ("b", "x"), ("page", "x"))
+    assert (other.details, other.repair) == (("e",), "mv e")
+    assert [(each.status, each.details, each.repair) for each in warnings] == [(WARNING, ("c",), "mv c"), (WARNING, ("d",), "")]
