@@ -108,7 +108,7 @@ def check_published_digest(chain: Chain, published: Published) -> list[Check]:
     if published.manifest_signature is not None:
         checks.append(_check_signature(file, published))
     if not checks:
-        found = f"no published digest or signature of {MANIFEST} was given, so other results in its place would not be detected (sha256 {digest})"
+        found = f"no published digest or signature of {MANIFEST}, sha256 {digest}, was given: other results would not be detected"
         todo = "give `beirflow audit` the published digest, --manifest-sha256, or a signature, --signature"
         checks.append(Check("the manifest is the one that was published", NOT_CHECKED, found, "", (MANIFEST,), (), todo))
     return checks

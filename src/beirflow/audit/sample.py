@@ -62,7 +62,7 @@ HALF_PRECISION = 0.5  # the same in half precision, and maximum distance of word
 def check_samples(chain: Chain, configured: Configured, sample: int, seed: int) -> Iterator[Check]:
     """Recompute a sample of queries and documents of every corpus; ``configured`` has the places of the auditor."""
     if not sample:
-        found = "the sample is 0: no output of a model or a search was recomputed, so a consistent forgery of these would not be detected"
+        found = "the sample is 0: no output of a model or a search was recomputed, so a consistent forgery would not be detected"
         yield Check(NAME, NOT_CHECKED, found, repair="snakemake --cores 2 --config 'command={audit: {sample: 100}}' -- audit")
         return
     random, by_corpus = np.random.default_rng(seed), dict[str, list[str]]()

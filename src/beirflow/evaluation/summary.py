@@ -261,40 +261,94 @@ def kept_self_matches(datasets: Mapping[str, Sequence[Mapping[str, Any]]]) -> se
 
 
 def for_terminal(table: pd.DataFrame) -> str:
-    """Return ``summary.csv`` in as many aligned columns as fit, and below it datasets of means, other columns and assumptions."""
+    """Return ``summary.csv`` for a terminal, rounded, the best system first; below it datasets of means, columns and assumptions.
+
+    Several datasets are columns of the main measure, means first; of a single one, as many measures as fit are columns.
+    """
     assumed, unreachable = distinct(table.get(ASSUMED, ())), of_datasets(table)
-    left_out = [name for name in table.columns if name.startswith(("source_", "tolerance_")) or name.endswith("sha256")]
-    table = table.drop(columns=[*left_out, *({ASSUMED, UNREACHABLE} & {*table.columns})])
-    table = table.dropna(axis="columns", how="all")
-    formats: dict[str, str] = {name: "{:.4f}" for name in table.columns if "@" in name}
-    formats |= {name: "{:+.4f}" for name in table.columns if name.startswith("difference_")}
-    whole = ["documents", "queries", "documents_per_second", "seconds", SEEDS, MOST_DOCUMENTS]
-    whole += [name for name in table.columns if name.endswith(INDEX_BYTES)]
-    formats |= dict.fromkeys(whole, "{:,.0f}") | {"build_seconds": "{:,.2f}"}
-    text = pd.DataFrame(
-        {
-            name: ["" if pd.isna(value) else formats.get(name, "{}").format(value) for value in table[name]]
-            for name in table.columns
-        }
+    main, short_of = next(name for name in table.columns if "@" in name), short_names(table["dataset"])
+    datasets = [*dict.fromkeys(table["dataset"][table["split"].isna()]), *dict.fromkeys(table["dataset"][table["split"].notna()])]
+    shown, text = _of_measures(table, main) if len(datasets) == 1 else ([main], _of_datasets(table, main, datasets, short_of))
+    early = _early_in_words(table, shown)
+    text += "".join(
+        "\n" + fill(f"{short}: {name.removeprefix(f'{short} (').removesuffix(')')}", WIDTH, break_on_hyphens=False)
+        for name, short in short_of.items()
+        if name != short
     )
-    short_of = short_names(text["dataset"])
-    text["dataset"] = text["dataset"].map(short_of)
-    short = {"difference_": "Δ ", "published_": "published ", DEVIATION: "dev ", "documents_per_second": "docs/s"}
-    headers = {name: next((name.replace(old, new) for old, new in short.items() if old in name), name) for name in text.columns}
-    main = next((name for name in text.columns if "@" in name), "")
-    text = text.rename(columns=headers | {f"published_{main}": "published", f"difference_{main}": "Δ"})
-    shown = _fitting(text)
-    lines, warnings = ("".join(f"\n  - {each}" for each in some) for some in (assumed, unreachable))
-    members = [
-        f"{short}: {name.removeprefix(f'{short} (').removesuffix(')')}" for name, short in short_of.items() if name != short
+    hidden = ("system", "dataset", "split", TRAINED_ON, PRECISION, ASSUMED, UNREACHABLE, *shown)
+    more = [
+        name
+        for name in table.columns[table.notna().any()]
+        if name not in hidden and not name.startswith((*COMPARED, DEVIATION)) and not name.endswith("sha256")
     ]
-    below = "".join("\n" + fill(each, WIDTH, break_on_hyphens=False) for each in members)
-    more = [name for name in text.columns if name not in shown]
-    below += "\n\n" + fill(f"More columns in the file: {', '.join(more)}", WIDTH) if more else ""
-    below += "".join(f"\n\n{fill(each, WIDTH)}" for each in _early_in_words(table, shown))
-    below += f"\n\nAssumed (not specified in the model files):{lines}" if assumed else ""
-    below += f"\n\nRelevant documents that no system can find:{warnings}" if unreachable else ""
-    return text[shown].to_string(index=False, justify="right", line_width=None) + below
+    text += "\n\n" + fill(f"More columns in the file: {', '.join(more)}", WIDTH) if more else ""
+    text += "".join(f"\n\n{fill(each, WIDTH)}" for each in early)
+    lines, warnings = ("".join(f"\n  - {each}" for each in some) for some in (assumed, unreachable))
+    text += f"\n\nAssumed (not specified in the model files):{lines}" if assumed else ""
+    return text + (f"\n\nRelevant documents that no system can find:{warnings}" if unreachable else "")
+
+
+def _of_datasets(table: pd.DataFrame, main: str, datasets: Sequence[str], short_of: Mapping[str, str]) -> str:
+    """Return the main measure of systems on datasets, with differences to published scores and deviations over seeds below."""
+    columns = {main: "{:.4f}", f"difference_{main}": "{:+z.4f}", DEVIATION + main: "{:.4f}"}
+    labels = {f"difference_{main}": "  Δ published", DEVIATION + main: "  deviation"}
+    values = {name: table.pivot(index="system", columns="dataset", values=name)[datasets] for name in columns if name in table}
+    last = table.drop_duplicates("system", keep="last").set_index("system")  # its means, if it has any
+    further = [name for name in (TRAINED_ON, PRECISION) if name in table and table[name].notna().any()]
+    in_order = values[main].reindex(dict.fromkeys(table["system"])).sort_values(datasets[0], ascending=False, kind="stable")
+    rows = []
+    for system, (name, of) in ((system, pair) for system in in_order.index for pair in values.items()):
+        cells = of.loc[system]
+        if name == main or cells.notna().any():
+            numbers = ("" if pd.isna(value) else columns[name].format(value) for value in cells)
+            words = (last.at[system, column] if name == main else "" for column in further)
+            rows.append([labels.get(name, str(system)), *numbers, *("" if pd.isna(word) else str(word) for word in words)])
+    named = {TRAINED_ON: "in-domain"}
+    return _aligned([[main, *map(short_of.__getitem__, datasets), *(named.get(name, name) for name in further)], *rows])
+
+
+def _of_measures(table: pd.DataFrame, main: str) -> tuple[list[str], str]:
+    """Return the columns that fit a line, with the table of systems on one dataset."""
+    table = table.sort_values(main, ascending=False, kind="stable").dropna(axis="columns", how="all")
+    exact = [name for name in table.columns if name.startswith("exact@")]
+    first = ["system", main, f"published_{main}", f"difference_{main}", DEVIATION + main, PRECISION, "Recall@100", *exact]
+    others = [name for name in table.columns if _is_measure(name) and name not in first]
+    formats = {
+        f"difference_{main}": "{:+z.4f}",
+        "seconds": "{:,.0f}",
+        "documents_per_second": "{:,.0f}",
+        MOST_DOCUMENTS: "{:,.0f}",
+    }
+    headers = {f"published_{main}": "published", f"difference_{main}": "Δ", DEVIATION + main: "deviation"}
+    headers |= {"system": "", "documents_per_second": "docs/s", MOST_DOCUMENTS: "documents/query"}
+    columns, left = dict[str, list[str]](), WIDTH
+    for name in (
+        name for name in (*first, *others, MOST_DOCUMENTS, TRAINED_ON, "documents_per_second", "seconds") if name in table
+    ):
+        form = formats.get(name, "{:.4f}" if "@" in name else "{}")
+        cells = [headers.get(name, name), *("" if pd.isna(value) else form.format(value) for value in table[name])]
+        if (width := 2 + max(map(len, cells))) <= left or name in first[:2]:
+            columns[name], left = cells, left - width
+    counts = table.iloc[0]
+    about = f"{counts['dataset']}, {counts['split']}: {counts['documents']:,} documents, {counts['queries']:,} queries\n"
+    shown = ["documents", "queries", *columns]
+    return shown, about + _aligned([*map(list, zip(*columns.values(), strict=True))])
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Align the columns of a table, in blocks that fit the width of the terminal and begin with the first column."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    blocks: list[list[int]] = [[]]
+    for place, width in enumerate(widths[1:], 1):
+        if blocks[-1] and widths[0] + sum(2 + widths[each] for each in blocks[-1]) + 2 + width > WIDTH:
+            blocks.append([])
+        blocks[-1].append(place)
+    return "\n\n".join(
+        "\n".join(
+            (row[0].ljust(widths[0]) + "".join(f"  {row[each]:>{widths[each]}}" for each in block)).rstrip() for row in rows
+        )
+        for block in blocks
+    )
 
 
 def _early_in_words(table: pd.DataFrame, shown: Sequence[str]) -> Iterable[str]:
@@ -307,22 +361,6 @@ def _early_in_words(table: pd.DataFrame, shown: Sequence[str]) -> Iterable[str]:
         if by_system:
             runs = ", ".join(f"{system} ({', '.join(map(str, sorted(most)))})" for system, most in by_system.items())
             yield f"{measure} of runs with fewer documents per query, which are not tested: {runs}."
-
-
-def _fitting(text: pd.DataFrame) -> list[str]:
-    """Return the columns that fit on a line, in the order of the table: names of a row, then by importance."""
-    main = next((name for name in text.columns if "@" in name), "")
-    exact = [name for name in text.columns if name.startswith("exact@")]
-    first = ["system", "dataset", main, "published", "Δ", f"dev {main}", PRECISION, "Recall@100", *exact]
-    last = ["split", "published Recall@100", "Δ Recall@100"]
-    others = [name for name in text.columns if name not in (*first, *last)]
-    shown, left = set[str](), WIDTH
-    for name in (name for name in (*first, *others, *last) if name in text.columns):
-        width = 1 + max(len(name), *map(len, text[name]))
-        if width <= left or name in ("system", "dataset"):
-            shown.add(name)
-            left -= width
-    return [name for name in text.columns if name in shown]
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
