@@ -13,6 +13,7 @@ from typing import Any
 from beirflow.core.digests import file_digest
 from beirflow.core.records import Job, write_record
 from beirflow.evaluation.summary import TrainedOn, kept_self_matches, summarize
+from beirflow.evaluation.terminal import for_terminal
 from beirflow.ranking.run_settings import ConfiguredRun, check_run_settings
 from beirflow.run.provenance import code_state, environment, run_of_this_job
 
@@ -61,4 +62,4 @@ def conclude(
         environment=environment(),
         made_by=run_of_this_job(),
     )
-    return f"\n{table}\n\nThe same in full precision: {summary_path}\n"
+    return f"\n{for_terminal(table)}\n\nThe same in full precision: {summary_path}\n"

@@ -3,7 +3,6 @@
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,6 @@ INDEX_BYTES = "_index_bytes"  # end of the name of a count: the bytes of an inde
 SEEDS, DEVIATION = "seeds", "deviation_"
 """Column of the number of seeds of a mean over them, and beginning of those of the standard deviation of a measure."""
 
-WIDTH = 100  # characters of a line on the terminal
 SUMS = ("documents", "queries", "index_seconds", "seconds")
 
 OWN_MEASURE, OWN_SCORE = "own_measure", "own_score"
@@ -64,8 +62,8 @@ def summarize(
     main_measure: str = MAIN_MEASURE,
     trained_on: TrainedOn | None = None,
     kept: Collection[str] = (),
-) -> str:
-    """Write ``summary.csv``; return it as a table for the terminal, rounded.
+) -> pd.DataFrame:
+    """Write ``summary.csv``, and return it.
 
     Raise DataError if a file was changed after it was written, belongs elsewhere, or lacks the main measure.
     """
@@ -76,7 +74,7 @@ def summarize(
             raise DataError(f"{path}: {problem}; set another main_measure, or leave this dataset out")
     table = summary_table(means_paths, main_measure, trained_on, kept)
     write_csv(table, summary_path)
-    return for_terminal(table)
+    return table
 
 
 def summary_table(
@@ -192,7 +190,7 @@ def _rows_of_seeds(by_system: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iter
             | {
                 key: float(np.mean([row[key] for row in rows]))
                 for key in rows[0]
-                if key in (*SUMS[2:], OWN_SCORE) or _is_measure(key)
+                if key in (*SUMS[2:], OWN_SCORE) or is_measure(key)
             }
             | {"system": f"{whole} ({mean_of_seeds(systems)})", **_spread(rows), **_of_all(rows)}
             for rows in by_dataset.values()
@@ -201,11 +199,12 @@ def _rows_of_seeds(by_system: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iter
 
 def _spread(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the number of seeds, and by measure the standard deviation over them, of a sample (n - 1)."""
-    values = {key: np.std([row[key] for row in rows], ddof=1) for key in rows[0] if _is_measure(key)}
+    values = {key: np.std([row[key] for row in rows], ddof=1) for key in rows[0] if is_measure(key)}
     return {SEEDS: len(rows)} | {DEVIATION + key: float(value) for key, value in values.items()}
 
 
-def _is_measure(column: str) -> bool:
+def is_measure(column: str) -> bool:
+    """Test whether a column has a measure of these results."""
     return "@" in column and not column.startswith((*COMPARED, DEVIATION))
 
 
@@ -215,7 +214,7 @@ def _average_row(label: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any
         splits = [row[TRAINED_ON] for row in rows]
         average[TRAINED_ON] = NOT_STATED if NOT_STATED in splits else f"{len(rows) - splits.count(NOT_TRAINED)} of {len(rows)}"
     average |= {key: sum(row[key] for row in rows) for key in SUMS}
-    average |= {key: sum(row[key] for row in rows) / len(rows) for key in rows[0] if _is_measure(key)}
+    average |= {key: sum(row[key] for row in rows) / len(rows) for key in rows[0] if is_measure(key)}
     for column in (PRECISION, ASSUMED):
         if values := distinct(row.get(column) for row in rows):
             average[column] = BETWEEN.join(values)
@@ -258,109 +257,6 @@ def of_datasets(summary: pd.DataFrame) -> list[str]:
 def kept_self_matches(datasets: Mapping[str, Sequence[Mapping[str, Any]]]) -> set[str]:
     """Return those of the datasets of a manifest in which systems can find the document with the id of the query."""
     return {row for row, corpora in datasets.items() if not any(corpus["drop_self_matches"] for corpus in corpora)}
-
-
-def for_terminal(table: pd.DataFrame) -> str:
-    """Return ``summary.csv`` for a terminal, rounded, the best system first; below it datasets of means, columns and assumptions.
-
-    Several datasets are columns of the main measure, means first; of a single one, as many measures as fit are columns.
-    """
-    assumed, unreachable = distinct(table.get(ASSUMED, ())), of_datasets(table)
-    main, short_of = next(name for name in table.columns if "@" in name), short_names(table["dataset"])
-    datasets = [*dict.fromkeys(table["dataset"][table["split"].isna()]), *dict.fromkeys(table["dataset"][table["split"].notna()])]
-    shown, text = _of_measures(table, main) if len(datasets) == 1 else ([main], _of_datasets(table, main, datasets, short_of))
-    early = _early_in_words(table, shown)
-    text += "".join(
-        "\n" + fill(f"{short}: {name.removeprefix(f'{short} (').removesuffix(')')}", WIDTH, break_on_hyphens=False)
-        for name, short in short_of.items()
-        if name != short
-    )
-    hidden = ("system", "dataset", "split", TRAINED_ON, PRECISION, ASSUMED, UNREACHABLE, *shown)
-    more = [
-        name
-        for name in table.columns[table.notna().any()]
-        if name not in hidden and not name.startswith((*COMPARED, DEVIATION)) and not name.endswith("sha256")
-    ]
-    text += "\n\n" + fill(f"More columns in the file: {', '.join(more)}", WIDTH) if more else ""
-    text += "".join(f"\n\n{fill(each, WIDTH)}" for each in early)
-    lines, warnings = ("".join(f"\n  - {each}" for each in some) for some in (assumed, unreachable))
-    text += f"\n\nAssumed (not specified in the model files):{lines}" if assumed else ""
-    return text + (f"\n\nRelevant documents that no system can find:{warnings}" if unreachable else "")
-
-
-def _of_datasets(table: pd.DataFrame, main: str, datasets: Sequence[str], short_of: Mapping[str, str]) -> str:
-    """Return the main measure of systems on datasets, with differences to published scores and deviations over seeds below."""
-    columns = {main: "{:.4f}", f"difference_{main}": "{:+z.4f}", DEVIATION + main: "{:.4f}"}
-    labels = {f"difference_{main}": "  Δ published", DEVIATION + main: "  deviation"}
-    values = {name: table.pivot(index="system", columns="dataset", values=name)[datasets] for name in columns if name in table}
-    last = table.drop_duplicates("system", keep="last").set_index("system")  # its means, if it has any
-    further = [name for name in (TRAINED_ON, PRECISION) if name in table and table[name].notna().any()]
-    in_order = values[main].reindex(dict.fromkeys(table["system"])).sort_values(datasets[0], ascending=False, kind="stable")
-    rows = []
-    for system, (name, of) in ((system, pair) for system in in_order.index for pair in values.items()):
-        cells = of.loc[system]
-        if name == main or cells.notna().any():
-            numbers = ("" if pd.isna(value) else columns[name].format(value) for value in cells)
-            words = (last.at[system, column] if name == main else "" for column in further)
-            rows.append([labels.get(name, str(system)), *numbers, *("" if pd.isna(word) else str(word) for word in words)])
-    named = {TRAINED_ON: "in-domain"}
-    return _aligned([[main, *map(short_of.__getitem__, datasets), *(named.get(name, name) for name in further)], *rows])
-
-
-def _of_measures(table: pd.DataFrame, main: str) -> tuple[list[str], str]:
-    """Return the columns that fit a line, with the table of systems on one dataset."""
-    table = table.sort_values(main, ascending=False, kind="stable").dropna(axis="columns", how="all")
-    exact = [name for name in table.columns if name.startswith("exact@")]
-    first = ["system", main, f"published_{main}", f"difference_{main}", DEVIATION + main, PRECISION, "Recall@100", *exact]
-    others = [name for name in table.columns if _is_measure(name) and name not in first]
-    formats = {
-        f"difference_{main}": "{:+z.4f}",
-        "seconds": "{:,.0f}",
-        "documents_per_second": "{:,.0f}",
-        MOST_DOCUMENTS: "{:,.0f}",
-    }
-    headers = {f"published_{main}": "published", f"difference_{main}": "Δ", DEVIATION + main: "deviation"}
-    headers |= {"system": "", "documents_per_second": "docs/s", MOST_DOCUMENTS: "documents/query"}
-    columns, left = dict[str, list[str]](), WIDTH
-    for name in (
-        name for name in (*first, *others, MOST_DOCUMENTS, TRAINED_ON, "documents_per_second", "seconds") if name in table
-    ):
-        form = formats.get(name, "{:.4f}" if "@" in name else "{}")
-        cells = [headers.get(name, name), *("" if pd.isna(value) else form.format(value) for value in table[name])]
-        if (width := 2 + max(map(len, cells))) <= left or name in first[:2]:
-            columns[name], left = cells, left - width
-    counts = table.iloc[0]
-    about = f"{counts['dataset']}, {counts['split']}: {counts['documents']:,} documents, {counts['queries']:,} queries\n"
-    shown = ["documents", "queries", *columns]
-    return shown, about + _aligned([*map(list, zip(*columns.values(), strict=True))])
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Align the columns of a table, in blocks that fit the width of the terminal and begin with the first column."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    blocks: list[list[int]] = [[]]
-    for place, width in enumerate(widths[1:], 1):
-        if blocks[-1] and widths[0] + sum(2 + widths[each] for each in blocks[-1]) + 2 + width > WIDTH:
-            blocks.append([])
-        blocks[-1].append(place)
-    return "\n\n".join(
-        "\n".join(
-            (row[0].ljust(widths[0]) + "".join(f"  {row[each]:>{widths[each]}}" for each in block)).rstrip() for row in rows
-        )
-        for block in blocks
-    )
-
-
-def _early_in_words(table: pd.DataFrame, shown: Sequence[str]) -> Iterable[str]:
-    """Yield a note for each shown measure whose cutoff exceeds the documents per query of some runs."""
-    measures = [name for name in table.columns if name in shown and _is_measure(name) and not name.startswith("exact@")]
-    for measure in measures if MOST_DOCUMENTS in table else ():
-        by_system: dict[str, set[int]] = {}
-        for (system, _), most in ending_early(table[table["split"].notna()], measure).items():
-            by_system.setdefault(system, set()).add(most)
-        if by_system:
-            runs = ", ".join(f"{system} ({', '.join(map(str, sorted(most)))})" for system, most in by_system.items())
-            yield f"{measure} of runs with fewer documents per query, which are not tested: {runs}."
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:

@@ -131,7 +131,7 @@ def existing_summary(summary: Path, targets: Collection[str]) -> str:
         return ""
     # Imported only here: it takes longer than planning a run, which rarely needs it.
     from beirflow.core.csv_files import read_named_csv
-    from beirflow.evaluation.summary import for_terminal
+    from beirflow.evaluation.terminal import for_terminal
 
     try:
         table = for_terminal(read_named_csv(str(summary)))

@@ -32,7 +32,7 @@ def test_files_are_named_by_digest_and_the_configuration_is_whole_without_passwo
         manifest_path=str(tmp_path / "manifest.json"),
         job=Job(tmp_path, "summarize", "abc"),
     )
-    assert "contriever scifact" in " ".join(said.split())
+    assert "scifact (test), documents: 100, queries: 1\n" in said
     manifest = read_json(tmp_path / "manifest.json")
     metrics = "metrics/contriever/scifact.json"
     assert manifest["inputs"] == {metrics: file_digest(tmp_path / metrics)}

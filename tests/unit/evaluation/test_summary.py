@@ -15,7 +15,8 @@ from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.records import write_json
 from beirflow.data.catalogue.schema import CATALOGUE
-from beirflow.evaluation.summary import ending_early, for_terminal, summarize, summary_table
+from beirflow.evaluation.summary import ending_early, summarize, summary_table
+from beirflow.evaluation.terminal import WIDTH, for_terminal
 from beirflow.report.leaderboard import scores_table
 
 MEASURES = {"NDCG@10": 0.5, "Recall@100": 0.75, "MAP@100": 0.4, "R_cap@100": 0.8, "MRR@10": 0.6, "P@10": 0.1, "Hole@10": 0.3}
@@ -49,7 +50,8 @@ class Results:
 
     def write(self, main_measure: str = "NDCG@10", kept: Collection[str] = ()) -> str:
         summary_path = str(self.folder / "summary.csv")
-        return summarize(means_paths=list(self.paths.values()), summary_path=summary_path, main_measure=main_measure, kept=kept)
+        paths = list(self.paths.values())
+        return for_terminal(summarize(means_paths=paths, summary_path=summary_path, main_measure=main_measure, kept=kept))
 
     def summary(self, main_measure: str = "NDCG@10") -> Rows:
         """The rows of ``summary.csv`` as text, by system and dataset."""
@@ -163,27 +165,46 @@ def test_a_score_that_must_not_be_compared_leaves_its_columns_blank(results: Res
         assert [row[f"{kind}_{measure}"] for kind in ("published", "difference", "tolerance", "source")] == [""] * 4
 
 
-def test_the_terminal_shows_the_table_rounded_and_without_digests(results: Results) -> None:
+def test_one_dataset_has_measures_in_columns_rounded_and_without_digests(results: Results) -> None:
+    results.add("other", "scifact")
     results.add("contriever", "scifact", ndcg=2 / 3)
-    header, row, *below = (line.split() for line in results.write().splitlines())
-    assert "0.6667" in row
-    assert f"{2 / 3 - 0.6493:+.4f}" in row
-    assert "1,000" in row
-    assert {"published", "Δ"} <= set(header)
-    assert "docs/s," in below[1]
-    assert not {"metrics_sha256", "source_NDCG@10", "pyserini"} & {*header, *row, *below[1]}
+    about, header, row, other, *below = results.write().splitlines()
+    assert about == "scifact (test), documents: 1,000, queries: 10"
+    assert header.split() == ["NDCG@10", "published", "Δ", "Recall@100", "MAP@100", "R_cap@100", "MRR@10", "P@10", "Hole@10"]
+    assert row.split()[:5] == ["contriever", "0.6667", "0.6493", f"{2 / 3 - 0.6493:+.4f}", "0.7500"]
+    assert other.split()[:3] == ["other", "0.5000", "0.7500"]  # the best first
+    assert "seconds" in below[-1]
+    assert not {"metrics_sha256", "source_NDCG@10", "pyserini"} & set("\n".join(below).split())
 
 
-def test_the_table_fits_a_line_of_the_terminal_and_names_the_precision(results: Results) -> None:
+def test_datasets_are_columns_of_the_main_measure_and_the_best_mean_is_first(results: Results) -> None:
+    for number in range(13):
+        for dataset in ("scifact", "nfcorpus", "fiqa", "arguana"):
+            results.add(f"encoder-{number}", dataset, ndcg=(number + len(dataset)) / 32)
+    results.add("contriever", "scifact", ndcg=0.64929)
+    results.add("contriever", "nfcorpus", ndcg=0.001)
+    header, *rows = (line.split() for line in results.write().split("\nmean of")[0].splitlines())
+    assert header == ["NDCG@10", "mean", "of", "4", "mean", "of", "2", "scifact", "nfcorpus", "fiqa", "arguana"]
+    assert [row[0] for row in rows] == [f"encoder-{number}" for number in reversed(range(13))] + ["contriever", "Δ"]
+    assert rows[0] == ["encoder-12", "0.5781", "0.5938", "0.6250", "0.5000", "0.5938"]
+    assert rows[-1] == ["Δ", "published", "+0.0000", f"{0.001 - 0.3173:+.4f}"]  # and not −0.0000
+
+
+def test_many_datasets_are_blocks_of_columns_that_fit_a_line_each_with_the_systems(results: Results) -> None:
     for dataset in FIFTEEN[:12]:
         results.add("contriever", dataset, precisions=["bfloat16"])
         results.add("multilingual-e5-large-instruct", dataset, precisions=["bfloat16", "float32"])
-        for number in range(8):
+        for number in range(10):
             results.add("bm25" if not number else f"encoder-{number}", dataset, precisions=[])
-    lines = results.write().splitlines()
-    assert max(map(len, lines)) <= 100
-    assert {"system", "dataset", "NDCG@10", "precision", "published", "Δ"} <= set(lines[0].split())
-    assert all(name in " ".join(lines[-2:]) for name in ("published Recall@100", "docs/s", "seconds"))
+    printed = results.write()
+    assert max(map(len, printed.splitlines())) <= WIDTH
+    *blocks, last = (block.splitlines() for block in printed.split("\nmean of")[0].split("\n\n"))
+    assert all([row.split()[0] for row in block] == [row.split()[0] for row in last] for block in blocks)
+    assert len(last) == 1 + 12 + 3  # a header, the systems, and differences of three of them
+    assert " ".join(block[0] for block in (*blocks, last)).split()[1:4] == ["mean", "of", "12"]
+    assert [name for block in (*blocks, last) for name in block[0].split() if name in FIFTEEN] == FIFTEEN[:12]
+    assert last[0].split()[-1] == "precision"
+    assert printed.endswith("documents_per_second, seconds")
     summary = results.summary()
     mean = mean_of(*FIFTEEN[:12])
     precisions = [summary[name, mean]["precision"] for name in ("contriever", "multilingual-e5-large-instruct", "bm25")]
@@ -207,17 +228,20 @@ def test_what_was_assumed_has_a_column_and_is_printed_once_below_the_table(resul
 
 
 def test_the_terminal_leaves_the_table_as_it_is() -> None:
-    table = pd.DataFrame({"dataset": ["a", "b"], "NDCG@10": [2 / 3, None], "metrics_sha256": ["x", "y"]})
+    def of(names: list[str], values: list[float | None]) -> pd.DataFrame:
+        splits = [None if "mean" in name else "test" for name in names]
+        return pd.DataFrame({"system": "s", "dataset": names, "split": splits, "NDCG@10": values, "metrics_sha256": "x"})
+
+    table = of(["a", "b"], [2 / 3, None])
     before = table.copy(deep=True)
-    assert for_terminal(table).split() == ["dataset", "NDCG@10", "a", "0.6667", "b"]
+    assert for_terminal(table).split() == ["s", "NDCG@10", "a", "0.6667", "b"]
     pd.testing.assert_frame_equal(table, before)
     # The datasets of a mean are below the table, unless two means would have one name.
-    names = ["a", "b", "mean of 2 (a, b)"]
-    lines = for_terminal(pd.DataFrame({"dataset": names, "NDCG@10": [0.5, 0.25, 0.375]})).splitlines()
-    assert [line.split() for line in lines[3:]] == [["mean", "of", "2", "0.3750"], ["mean", "of", "2:", "a,", "b"]]
+    lines = for_terminal(of(["a", "b", "mean of 2 (a, b)"], [0.5, 0.25, 0.375])).splitlines()
+    assert [line.split() for line in lines[4:]] == [["mean", "of", "2", "0.3750"], ["mean", "of", "2:", "a,", "b"]]
     names = ["mean of 2 (a, b)", "mean of 2 (b, c)"]
-    lines = for_terminal(pd.DataFrame({"dataset": names, "NDCG@10": [0.5, 0.25]})).splitlines()
-    assert [line.rpartition(" ")[0].strip() for line in lines[1:]] == names
+    lines = for_terminal(of(names, [0.5, 0.25])).splitlines()
+    assert [line.rpartition("  ")[0].strip() for line in lines[2:]] == names
 
 
 def test_training_data_are_shown_by_pair_and_a_zero_shot_mean_leaves_out_what_anybody_was_trained_on(results: Results) -> None:
@@ -325,7 +349,7 @@ def test_seeds_have_a_row_of_their_mean_with_the_deviation_beside_their_own_rows
     shown = {row[0].text: [cell.text for cell in row[1:]] for row in table.rows}
     assert shown[over] == ["0.5000 ± 0.2165", "0.5000 ± 0.2500", "0.5000 ± 0.2500"]
     assert shown["genq-seed-9"] == ["0.7500 ± 0.0000", "0.7500", "0.7500"]
-    assert "dev NDCG@10" in results.write()
+    assert ["deviation", "0.2165", "0.2500", "0.2500"] in [line.split() for line in results.write().splitlines()]
 
 
 LOST = "3 of 9 relevant documents cannot be found by any system: 1 not in the corpus, 2 dropped as self matches"

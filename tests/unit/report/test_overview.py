@@ -7,6 +7,7 @@ import pytest
 
 from beirflow.config.load import load_experiment
 from beirflow.evaluation.summary import summarize
+from beirflow.evaluation.terminal import for_terminal
 from beirflow.report.overview import closest_target, existing_summary, next_step, overview
 from results_writer import write_metrics
 
@@ -61,7 +62,7 @@ def test_the_nearest_target_is_named_and_none_where_nothing_is_near() -> None:
 def test_the_table_is_the_one_that_was_printed_and_there_is_none_for_other_targets_or_without_a_summary(tmp_path: Path) -> None:
     paths = [write_metrics(tmp_path, "x", name, {"NDCG@10": [0.1, 0.25]}, official_data=None)[0] for name in ("a", "b")]
     path = tmp_path / "summary.csv"
-    printed = summarize(means_paths=paths, summary_path=str(path))
+    printed = for_terminal(summarize(means_paths=paths, summary_path=str(path)))
     for targets in (["summary"], ["results/summary.csv"], ["report", "results/summary.csv"]):
         assert existing_summary(path, targets) == f"\n\n{printed}\n\nThe same in full precision: {path}"
     assert existing_summary(path, ["results/runs/x/a.parquet"]) == ""
