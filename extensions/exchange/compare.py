@@ -85,7 +85,9 @@ def compare(*, folder: str, other: str | None) -> str:
         raise DataError(f"{problem}; audit both: snakemake --cores 1 audit") from error
     report["disagreements"] = disagreements(report)
     write_json(sides[0] / COMPARISON_RECORD, report)
-    write_page("comparison.html.j2", sides[0] / COMPARISON, report | {"title": "Comparison of two results folders"})
+    differing, equal = results_that_differ(report)
+    values = {"title": "Comparison of two results folders", "differing": differing, "equal": equal, "measure": MAIN_MEASURE}
+    write_page("comparison.html.j2", sides[0] / COMPARISON, report | values)
     if report["disagreements"]:
         raise VerdictError(for_terminal(report))
     return for_terminal(report)
@@ -103,12 +105,29 @@ def disagreements(report: Mapping[str, Any]) -> list[str]:
     for score in report["scores"]:
         if not score["measures"]:
             sentences.append(f"{score['system']} on {score['dataset']}: no measure in common")
-        sentences += [
-            f"{score['system']} on {score['dataset']}: {measure} differs by {values['difference']:+.6f}"
-            for measure, values in score["measures"].items()
-            if not abs(values["difference"]) <= UNSEEN
-        ]
+        apart = {name: of["difference"] for name, of in score["measures"].items() if not abs(of["difference"]) <= UNSEEN}
+        if apart:
+            first = MAIN_MEASURE if MAIN_MEASURE in apart else next(iter(apart))
+            others = f", and {len(apart) - 1} other measures differ" if len(apart) > 1 else ""
+            sentences.append(f"{score['system']} on {score['dataset']}: {first} differs by {apart[first]:+.6f}{others}")
     return sentences
+
+
+def results_that_differ(report: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the results of both folders whose scores or rankings differ, largest difference first, and names of the others."""
+    keys = ("system", "dataset")
+    rankings = {tuple(each[key] for key in keys): each for each in report["rankings"]}
+    reproduced = {tuple(row[key] for key in keys): row for row in report["reproduction"] if row["measure"] == MAIN_MEASURE}
+    scores = {tuple(each[key] for key in keys): each["measures"] for each in report["scores"]}
+    rows, equal = [], []
+    for pair in {**scores, **rankings}:
+        measures, ranks = scores.get(pair, {}), rankings.get(pair)
+        if any(values["difference"] for values in measures.values()) or (ranks and ranks["same"] < ranks["queries"]):
+            row = dict(zip(keys, pair, strict=True)) | {"ranks": ranks, "reproduced": reproduced.get(pair)}
+            rows.append(row | {"score": measures.get(MAIN_MEASURE)})
+        else:
+            equal.append(" on ".join(pair))
+    return sorted(rows, key=lambda row: -abs(row["score"]["difference"]) if row["score"] else 0), equal
 
 
 def _refuse_odd(folder: Path) -> None:
@@ -205,33 +224,32 @@ def _data_differences(sides: list[Path]) -> list[dict[str, Any]]:
 
 
 def for_terminal(report: Mapping[str, Any]) -> str:
-    """Return a short summary of ``comparison.json``."""
-    lines = [f"{report['folders'][0]} compared with {report['folders'][1]}"]
-    lines += [f"  {name}: {len(each)} differences" for name, each in report["differences"].items()]
-    rankings = {(each["system"], each["dataset"]): each for each in report["rankings"]}
-    width = max([len(f"{each['system']} on {each['dataset']}") for each in [*report["scores"], *report["rankings"]]] or [0])
-    lines.append(
-        f"{'':{width}}  {MAIN_MEASURE:>9} {'other':>8} {'diff':>8} {'RBO':>7} {'tau':>7} {'top 10':>7} {'same rankings':>14}"
-    )
-    shown = {(each["system"], each["dataset"]): each["measures"].get(MAIN_MEASURE) for each in report["scores"]}
-    for pair in [*shown, *(pair for pair in rankings if pair not in shown)]:
-        score, ranks = shown.get(pair), rankings.get(pair)
-        numbers = f"{score['here']:9.4f} {score['there']:8.4f} {score['difference']:+8.4f}" if score else " " * 27
-        if ranks:
-            values = (f"{'' if ranks[key] is None else format(ranks[key], '.4f'):>7}" for key in ("rbo", "tau", "overlap@10"))
-            numbers += f" {' '.join(values)} {ranks['same']:>6} of {ranks['queries']:>4}"
-        lines.append(f"{pair[0] + ' on ' + pair[1]:{width}}  {numbers}".rstrip())
-    if not shown and not rankings:
-        lines.append("  they have no system on a dataset in common")
-    for row in report["reproduction"]:
-        if row["measure"] == MAIN_MEASURE:
-            words = {"RMSE": row["rmse"], "p": row["p"], f"effect ratio to {row['baseline']}": row["er"], "delta RI": row["dri"]}
-            shown_words = [f"{name} {value:.4f}" for name, value in words.items() if value is not None]
-            if row["reproduced"] is not None:
-                verdict = "reproduced" if row["reproduced"] else "not shown to be reproduced"
-                shown_words.append(f"{verdict} within {row['margin']:g} (90 % interval {row['low']:+.4f} to {row['high']:+.4f})")
-            lines.append(f"  {row['system']} on {row['dataset']}, {MAIN_MEASURE}: {', '.join(shown_words)}")
+    """Return a short summary of ``comparison.json``: the verdict, results that differ, and the number of other differences."""
+    differing, equal = results_that_differ(report)
     reasons = report["disagreements"]
+    lines = [f"{report['folders'][0]} compared with {report['folders'][1]}"]
     lines.append("The results disagree:" if reasons else "The results agree to four decimals.")
     lines += [f"  {each}" for each in reasons[:SHOWN]] + [f"  and {len(reasons) - SHOWN} others"] * (len(reasons) > SHOWN)
-    return "\n".join([*lines, f"Everything: {report['folders'][0]}/{COMPARISON}"])
+    width = max((len(f"{row['system']} on {row['dataset']}") for row in differing), default=0)
+    if differing:
+        lines.append(
+            f"{'':{width}}  {MAIN_MEASURE:>9} {'other':>8} {'Δ':>8}  {'90 % interval':>18} {'RBO':>7} {'same rankings':>14}"
+        )
+    for row in differing:
+        score, ranks, tested = row["score"], row["ranks"], row["reproduced"]
+        numbers = f"{score['here']:9.4f} {score['there']:8.4f} {score['difference']:+z8.4f}" if score else " " * 27
+        interval = f"{tested['low']:+z.4f} to {tested['high']:+z.4f}" if tested and tested["low"] is not None else ""
+        same = (
+            f" {'' if ranks['rbo'] is None else format(ranks['rbo'], '.4f'):>7} {ranks['same']:>6} of {ranks['queries']:>4}"
+            if ranks
+            else ""
+        )
+        lines.append(f"{row['system'] + ' on ' + row['dataset']:{width}}  {numbers}  {interval:>18}{same}".rstrip())
+    if equal:
+        lines.append(f"Equal in all measures and rankings: {', '.join(equal[:SHOWN])}{' and others' * (len(equal) > SHOWN)}")
+    if not differing and not equal:
+        lines.append("  they have no system on a dataset in common")
+    for row in (row for row in differing if row["reproduced"] and row["reproduced"]["reproduced"] is False):
+        lines.append(f"{row['system']} on {row['dataset']}: not shown to be reproduced within {row['reproduced']['margin']:g}")
+    counts = ", ".join(f"{name}: {len(each)}" for name, each in report["differences"].items())
+    return "\n".join([*lines, f"Settings and files that differ: {counts}", f"Everything: {report['folders'][0]}/{COMPARISON}"])

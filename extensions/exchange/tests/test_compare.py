@@ -81,7 +81,8 @@ def test_equal_results_have_no_difference_and_agree_everywhere(two_whole: tuple[
         assert row["er"] in (None, pytest.approx(1))
     assert {row["baseline"] for row in report["reproduction"] if row["system"] == "second"} == {"tiny"}
     assert report["doubts"] == []
-    assert "configuration: 0 differences" in words
+    assert "Settings and files that differ: configuration: 0, systems: 0, code: 0" in words
+    assert "Equal in all measures and rankings: tiny on small" in words
     assert "The results agree to four decimals." in words
     assert not (two_whole[1] / "comparison.json").exists()
 
