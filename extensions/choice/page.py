@@ -227,7 +227,7 @@ def _lost(row: Any) -> str:
 
 
 def _signed(value: float) -> str:
-    return number(value, "+.4f").text
+    return number(value, "+z.4f").text
 
 
 def systems_tables(table: pd.DataFrame, measure: str) -> tuple[Table, Table]:
@@ -248,7 +248,7 @@ def systems_tables(table: pd.DataFrame, measure: str) -> tuple[Table, Table]:
             **numbers(".4f", interval="95 % interval"),
         },
         "Compared with the best": {
-            **numbers("+.4f", difference="Difference", differences="95 % interval"),
+            **numbers("+z.4f", difference="Difference", differences="95 % interval"),
             **numbers(p_value, p_holm="p"),
         },
     }
@@ -263,7 +263,7 @@ def _times(median: float, busy: float) -> Cell:
     return Cell(f"{busy:,.1f} (busy)") if pd.notna(busy) else number(median, ",.1f")
 
 
-def _intervals(lows: pd.Series, highs: pd.Series, form: str = "+.4f") -> pd.Series:
+def _intervals(lows: pd.Series, highs: pd.Series, form: str = "+z.4f") -> pd.Series:
     """Return the cells of intervals, sorted by the lower bound; empty where it is unknown."""
     bounds = [(number(low, form), number(high, form)) for low, high in zip(lows, highs, strict=True)]
     cells = [replace(low, text=f"{low.text} to {high.text}") if low.text else low for low, high in bounds]
@@ -282,7 +282,7 @@ def _encoders(table: pd.DataFrame, measure: str) -> Iterator[tuple[str, list[Sca
         columns = {
             "system": SYSTEM,
             measure: Column(measure),
-            **numbers("+.4f", loss="Loss", interval="95 % interval"),
+            **numbers("+z.4f", loss="Loss", interval="95 % interval"),
             **numbers(p_value, loss_p_holm="p"),
             "exact@10": Column("Exact top 10"),
             "exact@100": Column("Exact top 100"),

@@ -189,7 +189,7 @@ def _published_table(ours: Means, sources: Sequence[Mapping[str, Any]], dataset:
 
 def _pair(shown: float | None, value: float | None, minus: float | None) -> tuple[Cell, Cell]:
     """Return the cells of a value and of a difference."""
-    return number(shown), number(None if value is None or minus is None else value - minus, "+.4f")
+    return number(shown), number(None if value is None or minus is None else value - minus, "+z.4f")
 
 
 def _varied_table(ours: Means, varied: Mapping[str, Means], run: pa.Table) -> Table:

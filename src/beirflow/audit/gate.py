@@ -328,15 +328,15 @@ def for_terminal(report: Mapping[str, Any], folder: str) -> str:
     comparisons = report["comparisons"]
     names = [f"{each['system']} on {each['dataset']}" for each in comparisons]
     width = max(map(len, names))
-    lines = [f"gate {report['verdict']}: {report['measure']} beside {report['baseline']}, {report['tolerance']:g} may be lost"]
-    lines.append(f"{'':{width}}  {'here':>7} {'baseline':>8} {'diff':>8} {'p':>7} {'loss up to':>10} {'detectable':>12}")
+    lines = [f"gate {report['verdict']}: {report['measure']} against {report['baseline']}, tolerance {report['tolerance']:g}"]
+    lines.append(f"{'':{width}}  {'here':>7} {'baseline':>8} {'Δ':>8} {'p':>7} {'loss up to':>10} {'min. detectable':>15}")
     for name, each in zip(names, comparisons, strict=True):
         if each["mean"] is None:
             lines.append(f"{name:{width}}  {each['reason']}")
             continue
         bound, detectable = ("-" if each[key] is None else f"{each[key]:.4f}" for key in ("loss_bound", "detectable"))
-        means = f"{each['mean']:7.4f} {each['baseline_mean']:8.4f} {each['difference']:+8.4f} {each['p_holm']:7.2g}"
-        lines.append(f"{name:{width}}  {means} {bound:>10} {detectable:>12}  {each['status']}")
+        means = f"{each['mean']:7.4f} {each['baseline_mean']:8.4f} {each['difference']:+z8.4f} {each['p_holm']:7.2g}"
+        lines.append(f"{name:{width}}  {means} {bound:>10} {detectable:>15}  {each['status']}")
     trusted = [report["baseline_trusted"]] if report["baseline_trusted"] else []
     files = f"Everything: {folder}/{layout.GATE_COMMENT}, {layout.GATE_JUNIT} and {layout.GATE}"
     return "\n".join([*lines, *footnotes(report), *trusted, files])

@@ -26,7 +26,7 @@ def footnotes(report: Mapping[str, Any]) -> list[str]:
     tests = sum(each["mean"] is not None for each in comparisons)
     level = f"{report['level']:.2g}" + (f" ({report['alpha']:g} over {tests} comparisons)" if tests > 1 else "")
     notes = [
-        f"p is corrected by Holm's method. Loss up to: its upper confidence bound. Would detect: the smallest loss that these"
+        f"p is corrected by Holm's method. Loss up to: its upper confidence bound. Min. detectable: the smallest loss that these"
         f" queries show with a power of 80 %. Both are at the level of {level}."
     ]
     undecided = [each for each in comparisons if each["status"] == UNDECIDED]
@@ -64,11 +64,11 @@ def _details(each: Mapping[str, Any]) -> str:
     """Say why a comparison failed or is undecided, with its numbers if there are any."""
     if each["mean"] is None:
         return str(each["reason"])
-    interval = "" if each["low"] is None else f" ({each['low']:+.4f} to {each['high']:+.4f})"
+    interval = "" if each["low"] is None else f" ({each['low']:+z.4f} to {each['high']:+z.4f})"
     lines = [
         each["reason"],
         f"here {each['mean']:.4f}, baseline ({each['against']}) {each['baseline_mean']:.4f}",
-        f"difference {each['difference']:+.4f}{interval}, p {each['p_holm']:.2g}",
+        f"difference {each['difference']:+z.4f}{interval}, p {each['p_holm']:.2g}",
         *(f"{query['corpus']} {query['query']}: {query['here']:.4f}, baseline {query['there']:.4f}" for query in each["lost"]),
     ]
     return "\n".join(lines)
@@ -84,7 +84,7 @@ def write_comment(path: Path, report: Mapping[str, Any], shown: set[tuple[str, s
     lines = [
         f"### Retrieval gate: {report['verdict']}",
         "",
-        f"{measure} beside {_cell(report['baseline'])}; a significant loss of more than {tolerance:g} fails.",
+        f"{measure} against {_cell(report['baseline'])}; a significant loss of more than {tolerance:g} fails.",
         "",
         "| system | dataset | here | baseline | difference (95 %) | p (Holm) | loss up to | min. detectable | |",
         "|---|---|---|---|---|---|---|---|---|",
@@ -113,9 +113,9 @@ def _row(each: Mapping[str, Any]) -> str:
     names = f"| {_cell(each['system'])} | {_cell(each['dataset'])} |"
     if each["mean"] is None:
         return f"{names} | | | | | | {NOT_COMPARABLE}: {_cell(each['reason'])} |"
-    interval = "" if each["low"] is None else f" ({each['low']:+.4f} to {each['high']:+.4f})"
+    interval = "" if each["low"] is None else f" ({each['low']:+z.4f} to {each['high']:+z.4f})"
     bound, detectable = ("" if each[key] is None else f"{each[key]:.4f}" for key in ("loss_bound", "detectable"))
-    numbers = f"{each['mean']:.4f} | {each['baseline_mean']:.4f} | {each['difference']:+.4f}{interval} | {each['p_holm']:.2g}"
+    numbers = f"{each['mean']:.4f} | {each['baseline_mean']:.4f} | {each['difference']:+z.4f}{interval} | {each['p_holm']:.2g}"
     return f"{names} {numbers} | {bound} | {detectable} | {each['status']} |"
 
 
