@@ -136,8 +136,9 @@ def _verify(folder: ResultsFolder, experiment: Experiment, sample: int, seed: in
         for check in checks
         if check.status == FAILED or not (manifest or check.status == PASSED)
     ]
-    verified.problems += [_said(check) for check in failed[:SHOWN]] + [f"and {len(failed) - SHOWN} others"] * (
-        len(failed) > SHOWN
+    causes = [check for check in failed if not check.cause]
+    verified.problems += [_said(check) for check in causes[:SHOWN]] + [f"and {len(causes) - SHOWN} others"] * (
+        len(causes) > SHOWN
     )
     steps = grades(sections)
     verified.line, verified.level, verified.not_compared = verdict_line(steps), level(steps), not_checked(sections)

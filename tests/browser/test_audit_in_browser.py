@@ -51,11 +51,13 @@ def test_a_page_asks_no_network_fits_its_window_and_axe_finds_nothing(
     assert browser.violations() == []
 
 
-def test_what_failed_stands_first_in_words(browser: Chromium, folder: Path) -> None:
+def test_the_verdict_is_first_then_what_was_not_checked_and_what_failed(browser: Chromium, folder: Path) -> None:
     browser.open(folder / "failed/audit.html")
     assert browser.evaluate("document.querySelector('h1').textContent") == "The audit failed"
     assert browser.evaluate("document.querySelector('.checks .status').textContent") == "Failed"
-    assert browser.evaluate("document.querySelector('main h2').textContent") == "Failed checks"
+    heads = browser.evaluate("[...document.querySelectorAll('main h2')].map((each) => each.textContent)")
+    assert heads == ["Verified", "Not checked", "Failures", "All checks"]
+    assert browser.evaluate("document.querySelectorAll('main details.whole[open] .checks').length") == 0
     browser.open(folder / "passed/audit.html")
     assert browser.evaluate("document.querySelector('h1').textContent") == "The audit passed"
     assert browser.evaluate("document.querySelectorAll('.failed').length") == 0
