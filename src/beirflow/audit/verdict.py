@@ -78,7 +78,7 @@ def _finding(group: Sequence[Check], checks: Sequence[Check], rebuild: Callable[
     return Finding(
         group[0].status,
         group[0].name,
-        tuple(check.found + (f"; expected: {check.expected}" if check.expected else "") for check in (*group, *own)),
+        tuple(check.found + (f"; expected: {check.expected}" if check.expected else "") for check in (*own, *group)),
         tuple(sorted({path for check in caused for path in check.files}.difference(files))),
         unique(result for check in (*group, *caused) for result in check.results),
         group[0].repair if len(group) == 1 else rebuild(*files) if group[0].repair else "",
