@@ -77,7 +77,7 @@ def _candidates(queries: pa.Table, doc_ids: pa.Array, path: str) -> pa.Table:
     """Return the candidates of each query that are in the corpus; the score is minus the place in the list."""
     candidates = candidates_in(queries)
     if candidates is None:
-        raise DataError(f"{path}: no candidates for the queries of this dataset; name a first stage for the system that reads them, such as first: bm25")
+        raise DataError(f"{path}: no candidates for the queries; name a first stage, such as first: bm25")
     lengths = queries[CANDIDATES].combine_chunks().value_lengths().to_numpy()
     place = np.arange(candidates.num_rows) - (np.cumsum(lengths) - lengths).repeat(lengths)
     here = np.flatnonzero(pc.is_in(candidates["doc_id"], value_set=doc_ids.cast(pa.string())).to_numpy())
