@@ -82,7 +82,7 @@ def audit(
         "counts": {status: sum(check.status == status for check in checks) for status in (PASSED, FAILED, WARNING, NOT_CHECKED)},
         "proved": proved(sections),
         "not_checked": not_checked(sections),
-        "findings": [asdict(finding) for finding in findings(sections, chain.repair_command)],
+        "findings": findings(sections, chain.repair_command),
         "affected": [list(result) for result in unique(n for check in checks if check.status == FAILED for n in check.results)],
         "sample": {"documents and queries": sample, "seed": seed} if sample else None,
         "with": {"repository": code_state(), "environment": environment()},

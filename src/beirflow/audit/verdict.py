@@ -1,11 +1,10 @@
 """Verdict of an audit in sentences, for the page and the terminal: what was verified and what was not."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from beirflow.audit.chain import EARLIER
-from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, Result, unique
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, unique
 from beirflow.audit.replay import SOURCES
 
 LONGEST = 600  # maximum characters of a finding, or of its repair, on the terminal
@@ -46,22 +45,11 @@ def proved(sections: Sections) -> list[str]:
     return [PROVED[step] + ("" if grade == "yes" else f" ({grade} checks)") for step, grade in passed]
 
 
-@dataclass(frozen=True)
-class Finding:
-    """Failed checks, or warnings, with one cause and one repair."""
-
-    status: str  # ``failed`` or ``warning``
-    name: str  # what was checked
-    details: tuple[str, ...]  # what was found, with the expectation
-    follows: tuple[str, ...]  # other files that may differ, or cannot be rebuilt, because of it
-    results: tuple[Result, ...]  # systems and datasets whose numbers depend on it
-    repair: str  # remedy
-
-
-def findings(sections: Sections, rebuild: Callable[..., str]) -> list[Finding]:
+def findings(sections: Sections, rebuild: Callable[..., str]) -> list[dict[str, Any]]:
     """Group failures, then warnings: those that follow from a file with that file, and files that one command repairs.
 
-    ``rebuild`` returns the command that rebuilds files of the results.
+    ``rebuild`` returns the command that rebuilds files of the results. ``follows`` are other files that may differ, or cannot be
+    rebuilt, because of a finding.
     """
     checks = [check for checks in sections.values() for check in checks]
     groups: dict[tuple[str, str, str], list[Check]] = {}
@@ -71,18 +59,18 @@ def findings(sections: Sections, rebuild: Callable[..., str]) -> list[Finding]:
     return [_finding(group, checks, rebuild) for group in groups.values()]
 
 
-def _finding(group: Sequence[Check], checks: Sequence[Check], rebuild: Callable[..., str]) -> Finding:
+def _finding(group: Sequence[Check], checks: Sequence[Check], rebuild: Callable[..., str]) -> dict[str, Any]:
     files = list(dict.fromkeys(path for check in group for path in check.files))
     caused = [check for check in checks if check.status in (FAILED, WARNING) and check.cause in files]
     own = [check for check in caused if {*check.files} <= {*files}]
-    return Finding(
-        group[0].status,
-        group[0].name,
-        tuple(check.found + (f"; expected: {check.expected}" if check.expected else "") for check in (*own, *group)),
-        tuple(sorted({path for check in caused for path in check.files}.difference(files))),
-        unique(result for check in (*group, *caused) for result in check.results),
-        group[0].repair if len(group) == 1 else rebuild(*files) if group[0].repair else "",
-    )
+    return {
+        "status": group[0].status,
+        "name": group[0].name,
+        "details": [check.found + (f"; expected: {check.expected}" if check.expected else "") for check in (*own, *group)],
+        "follows": sorted({path for check in caused for path in check.files}.difference(files)),
+        "results": unique(result for check in (*group, *caused) for result in check.results),
+        "repair": group[0].repair if len(group) == 1 else rebuild(*files) if group[0].repair else "",
+    }
 
 
 def verdict_line(steps: Sequence[tuple[str, str]]) -> str:

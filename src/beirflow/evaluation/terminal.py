@@ -81,14 +81,12 @@ def _of_measures(table: pd.DataFrame, main: str, short_of: Mapping[str, str]) ->
         table, first, counts = table.sort_values(main, ascending=False, kind="stable"), "system", table.iloc[0]
         about = f"{counts['dataset']} ({counts['split']}), documents: {counts['documents']:,}, queries: {counts['queries']:,}"
     table = table.dropna(axis="columns", how="all").assign(dataset=table["dataset"].map(short_of))
-    measures = [name for name in table.columns if is_measure(name) and name not in (main, "Recall@100")]
-    of_main = [main, f"published_{main}", f"difference_{main}", DEVIATION + main, PRECISION, "Recall@100"]
-    sizes = ["documents", "queries"] if first == "dataset" else []
-    whole = (*SUMS, MOST_DOCUMENTS, "documents_per_second")
     headers = {first: "", f"published_{main}": "published", f"difference_{main}": "Δ", DEVIATION + main: "deviation"}
+    headers[TRAINED_ON] = "in-domain"
+    measures = [name for name in table.columns if is_measure(name) and name != main]
     columns, left = dict[str, list[str]](), WIDTH
-    for name in (name for name in (first, *of_main, *sizes, *measures, TRAINED_ON, *whole[2:]) if name in table):
-        form = "{:+z.4f}" if name.startswith("difference_") else "{:.4f}" if "@" in name else "{:,.0f}" if name in whole else "{}"
+    for name in (name for name in (first, main, *headers, PRECISION, *measures) if name in table and name not in columns):
+        form = "{:+z.4f}" if name.startswith("difference_") else "{:.4f}" if "@" in name else "{}"
         cells = [headers.get(name, name), *("" if pd.isna(value) else form.format(value) for value in table[name])]
         if (width := 2 + max(map(len, cells))) <= left or name in (first, main):
             columns[name], left = cells, left - width

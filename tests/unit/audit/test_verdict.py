@@ -47,8 +47,11 @@ def test_what_follows_from_a_file_is_one_finding_with_it_and_files_that_one_comm
     chain = [failed("a"), failed("b"), Check("left over", WARNING, "c", "", ("c",), (), "mv c"), Check("left over", WARNING, "d")]
     replay = [failed("a", "a", "a: line 2"), failed("page", "a"), Check("as recorded", FAILED, "e", "", ("e",), (), "mv e")]
     files, other, *warnings = findings(sections(chain=chain, replay=replay), rebuild)
-    assert files.details == ("a: line 2", "a differs", "b differs")
-    assert (files.follows, files.repair) == (("page",), "rebuild a b")
-    assert files.results == (("a", "x"), ("b", "x"), ("page", "x"))
-    assert (other.details, other.repair) == (("e",), "mv e")
-    assert [(each.status, each.details, each.repair) for each in warnings] == [(WARNING, ("c",), "mv c"), (WARNING, ("d",), "")]
+    assert files["details"] == ["a: line 2", "a differs", "b differs"]
+    assert (files["follows"], files["repair"]) == (["page"], "rebuild a b")
+    assert files["results"] == (("a", "x"), ("b", "x"), ("page", "x"))
+    assert (other["details"], other["repair"]) == (["e"], "mv e")
+    assert [(each["status"], each["details"], each["repair"]) for each in warnings] == [
+        (WARNING, ["c"], "mv c"),
+        (WARNING, ["d"], ""),
+    ]
