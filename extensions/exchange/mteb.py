@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from beirflow.config.main_measure import PUBLISHED
+from beirflow.config.main_measure import TABULATED
 from beirflow.core.errors import DataError
 from beirflow.core.records import read_json
 from beirflow.core.writing import write_text
@@ -103,7 +103,7 @@ def _eval_results(result: Mapping[str, Any], dataset: str) -> list[dict[str, Any
 def _entry(result: Mapping[str, Any], dataset: str) -> dict[str, Any]:
     """Return the entry of one task in a model card."""
     ((split, (scores,)),) = result["scores"].items()
-    names = ["main_score", *map(mteb_name, PUBLISHED)]
+    names = ["main_score", *map(mteb_name, TABULATED)]
     return {
         "task": {"type": "Retrieval"},
         "dataset": {"type": dataset, "name": f"MTEB {result['task_name']}", "config": "default", "split": split},

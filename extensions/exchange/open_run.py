@@ -12,7 +12,7 @@ import yaml
 
 from beirflow.audit.checks import UNREADABLE
 from beirflow.audit.reading import part, read_record
-from beirflow.config.main_measure import PUBLISHED
+from beirflow.config.main_measure import TABULATED
 from beirflow.core.errors import DataError
 from beirflow.extensions.exchange.layout import OPEN_RUN
 from beirflow.ranking.run_file import queries_without_line, write_trec
@@ -76,7 +76,7 @@ def metadata_of(
             },
             "research goal": {
                 "evaluation": {
-                    "reporting measures": [*PUBLISHED],
+                    "reporting measures": [*TABULATED],
                     "baseline": [configuration.get("baseline") or next(iter(part(manifest, "systems", kind=dict)))],
                 }
             },

@@ -17,9 +17,9 @@ import ir_measures
 import pandas as pd
 import pytest
 import pytrec_eval
+from beirflow.audit.anserini_scores import as_read
 
 import anserini_run
-from beirflow.audit.anserini_scores import as_read
 from http_servers import FileServer
 from workflow_runs import REPOSITORY, Workflow
 

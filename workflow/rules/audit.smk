@@ -90,7 +90,7 @@ rule explain_result:
     params:
         **job(
             "explain_result",
-            "beirflow.audit.explanation:explain",
+            "beirflow.audit.explain.explanation:explain",
             *additions_to("explain_result", config),
         ),
         settings=of_system(experiment.described),

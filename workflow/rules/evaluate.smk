@@ -1,5 +1,7 @@
 """Evaluate runs of every family."""
 
+from beirflow.config import readers
+
 
 rule evaluate_run:
     input:
@@ -17,6 +19,9 @@ rule evaluate_run:
     params:
         **job("evaluate_run", "beirflow.evaluation.evaluate:evaluate_run"),
         cutoffs=config["cutoffs"],
+        conventions=lambda wildcards: readers.conventions(
+            experiment, wildcards.system, wildcards.dataset
+        ),
     message:
         "evaluate {wildcards.system} on {wildcards.dataset}"
     shell:

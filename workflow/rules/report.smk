@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from beirflow.config.main_measure import PUBLISHED
+from beirflow.config.main_measure import TABULATED
 from beirflow.config import readers
 from beirflow.config.rule_inputs import finder_of
 from beirflow.report.registry import functions
@@ -124,7 +124,7 @@ rule collect_references:
     params:
         **job("collect_references", "beirflow.report.references:collect_references"),
         tasks=experiment.reference_tasks,
-        measures=[*dict.fromkeys((experiment.main_measure, *PUBLISHED))],
+        measures=[*dict.fromkeys((experiment.main_measure, *TABULATED))],
     message:
         "collect published results of others"
     shell:

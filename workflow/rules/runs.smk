@@ -27,6 +27,27 @@ rule merge_chunks:
         RUN_JOB
 
 
+rule anserini_run:
+    input:
+        run=at(layout.RUN),
+        record=at(layout.RUN_RECORD),
+        queries=at(layout.QUERIES),
+        corpus=at(layout.CORPUS),
+    output:
+        at(layout.ANSERINI_RUN),
+    log:
+        "<results>/logs/anserini_run/{system}/{dataset}.log",
+    conda:
+        "../../envs/data.yaml"
+    params:
+        **job("anserini_run", "beirflow.ranking.anserini_run:write_anserini_run"),
+        system=lambda wildcards: wildcards.system,
+    message:
+        "write the run of {wildcards.system} on {wildcards.dataset} as Pyserini does"
+    shell:
+        RUN_JOB
+
+
 rule trec_run:
     input:
         run=at(layout.RUN),

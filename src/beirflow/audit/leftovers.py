@@ -6,8 +6,8 @@ from pathlib import PurePosixPath
 from beirflow.audit.chain import Chain, is_whole
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, WARNING, Check
 from beirflow.core import kinds, layout
-from beirflow.core.kinds import PATTERNS, TRACES, is_derived
-from beirflow.core.layout import ARCHIVE, LOG, MANIFEST, RUN, TREC_RUN
+from beirflow.core.kinds import PATTERNS, TRACES, exported_run, is_derived
+from beirflow.core.layout import ARCHIVE, LOG, MANIFEST, RUN
 from beirflow.core.writing import PARTIAL
 
 NAME = "no file is left over"
@@ -113,7 +113,7 @@ def _belongs(chain: Chain, path: str, archives: set[str]) -> bool:
         return True
     if archive := ARCHIVE.names_in(path):
         return archive["archive"] in archives
-    run = TREC_RUN.names_in(path)
+    run = exported_run(path)
     return run is not None and RUN(**run) in chain.claims
 
 

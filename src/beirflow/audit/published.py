@@ -9,12 +9,11 @@ from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, Result
 from beirflow.audit.reading import part
 from beirflow.config.experiment import Experiment
-from beirflow.config.main_measure import PUBLISHED
 from beirflow.config.systems import catalogue_systems
-from beirflow.data.catalogue.catalogue import tolerance
+from beirflow.evaluation.conventions import by_source
 
 NEAR = 0.005
-"""Largest difference that counts as near: half precision was measured to cause 0.0033, another order of ties 0.0012."""
+"""Largest difference that counts as near: half precision was measured to cause 0.0033."""
 
 NAME = "published scores"
 TODO = "compare model, precision, split, text and order of ties with those of the source; the target explain evaluates others"
@@ -33,35 +32,34 @@ def _compare(chain: Chain, auditor: Experiment, path: str, result: Result) -> It
     (system, dataset), record = result, chain.record(path)
     known = catalogue_systems().get(system)
     is_certain = known and asdict(known) == part(chain.manifest, "systems", system) and part(record, "official_data") is True
-    sources = [each for each in auditor.catalogue.published.get(system, []) if dataset in each["scores"]]
-    measures = part(record, "measures", kind=dict)
-    if not sources:
+    references, measures = auditor.catalogue.references(system, dataset), part(record, "measures", kind=dict)
+    if not references:
         found = f"the catalogue has no published score of {system} on {dataset}"
         yield Check(NAME, NOT_CHECKED, found, files=(path,))
-    for source in sources:
-        scores = dict(zip(PUBLISHED, source["scores"][dataset], strict=False))
-        barred = source.get("not_comparable", {}).get(dataset, {"measures": (), "reason": ""})
-        for measure in PUBLISHED:
-            ours, published, of = measures.get(measure), scores.get(measure), f"{measure} of {system} on {dataset}"
-            if published is None or ours is None:
-                reason = "this source has no such score" if published is None else f"{measure} was not computed"
-            else:
-                reason = barred["reason"] if measure in barred["measures"] else _reason(chain, auditor, record, dataset)
-            if published is None or ours is None or reason:
-                found = f"{of}, {source['source']}: not comparable, {reason}"
-                yield Check(NAME, NOT_CHECKED, found, files=(path,))
-                continue
-            within, apart = tolerance(source["decimals"], part(record, "precisions", kind=list)), ours - published
-            if abs(apart) <= within:
-                verdict, status = "match", PASSED
-            elif abs(apart) <= max(NEAR, within):
-                verdict, status = "near", WARNING
-            else:
-                verdict, status = "differs", FAILED if is_certain else WARNING
-            about = _of_source(source)
-            expected = f"{published} by {source['source']}, within {within:.5f}{f' ({about})' if about else ''}"
-            results, todo = (result,) if verdict == "differs" else (), "" if verdict == "match" else TODO
-            yield Check(NAME, status, f"{of}: {verdict}, {ours:.5f}, {apart:+.5f}", expected, (path,), results, todo)
+    for reference in references:
+        value, published, of = by_source(record, reference), reference.value, f"{reference.measure} of {system} on {dataset}"
+        ours = measures.get(reference.measure)
+        if value is None or ours is None:
+            reason = f"{reference.measure} was not computed"
+        else:
+            reason = reference.barred or _reason(chain, auditor, record, dataset)
+        if value is None or ours is None or reason:
+            found = f"{of}, {reference.source}: not comparable, {reason}"
+            yield Check(NAME, NOT_CHECKED, found, files=(path,))
+            continue
+        within = reference.tolerance(part(record, "precisions", kind=list), of_forums="forums" in record)
+        apart = value - published
+        if abs(apart) <= within:
+            verdict, status = "match", PASSED
+        elif abs(apart) <= max(NEAR, within):
+            verdict, status = "near", WARNING
+        else:
+            verdict, status = "differs", FAILED if is_certain else WARNING
+        about = _of_source(reference.entry)
+        expected = f"{published} by {reference.source}, within {within:.5f}{f' ({about})' if about else ''}"
+        results, todo = (result,) if verdict == "differs" else (), "" if verdict == "match" else TODO
+        ranked = f" ({ours:.5f} by the ranking rule)" if value != ours else ""
+        yield Check(NAME, status, f"{of}: {verdict}, {value:.5f}{ranked}, {apart:+.5f}", expected, (path,), results, todo)
 
 
 def _reason(chain: Chain, auditor: Experiment, record: Mapping[str, Any], dataset: str) -> str:

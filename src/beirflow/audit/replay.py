@@ -84,7 +84,7 @@ def check_replay(chain: Chain, configured: Configured) -> Iterator[Check]:
 
 def _compared_files(chain: Chain) -> list[str]:
     """List the stored files that a job may rebuild: those of the chain, runs in TREC form, and derived files."""
-    others = [path for path in chain.listing.files if kinds.is_derived(path) or layout.TREC_RUN.names_in(path)]
+    others = [path for path in chain.listing.files if kinds.is_derived(path) or kinds.exported_run(path)]
     own = (layout.AUDIT, layout.AUDIT_RECORD, *chain.earlier)
     return [path for path in sorted({*chain.claims, *others}) if path in chain.listing.files and path not in own]
 

@@ -158,6 +158,7 @@ def _files() -> Mapping[str, str]:
         layout.METRICS: "means of one system on one dataset; .parquet has every query",
         layout.SCORES: "every measure of every query of all systems",
         layout.TREC_RUN: "a run in TREC form",
+        layout.ANSERINI_RUN: "the same as Pyserini writes it",
         layout.SIGNIFICANCE: "every two systems compared on every dataset and mean",
         layout.UNCERTAINTY: "every mean and rank with its interval",
         layout.NANOBEIR: "whether NanoBEIR orders systems as the full datasets do",

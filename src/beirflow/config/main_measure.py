@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 MAIN_MEASURE = "NDCG@10"  # of the BEIR paper
-PUBLISHED = (MAIN_MEASURE, "Recall@100")  # measures with published scores
+TABULATED = (MAIN_MEASURE, "Recall@100")  # measures with tables and exports of their own
 
 
 def main_measure(configuration: Mapping[str, Any]) -> str:

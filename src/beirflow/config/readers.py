@@ -42,13 +42,20 @@ def blocks(experiment: Experiment) -> list[list[str]]:
     return list(by_texts.values())
 
 
+def conventions(experiment: Experiment, system: str, corpus: str) -> list[str]:
+    """Return the conventions of the published scores of a system on a dataset, or on the one that a forum is of."""
+    rows = experiment.rows_of_forums
+    row = next((row for row, forums in rows.items() if corpus in forums), corpus)
+    return list(dict.fromkeys(each.conventions for each in experiment.catalogue.references(system, row)))
+
+
 def published_results(experiment: Experiment) -> dict[str, str]:
     """Return the page that explains each configured result with a published score, by ``<system>/<dataset>``."""
     return {
         f"{system}/{dataset}": EXPLANATION.below(RESULTS).format(system=system, dataset=dataset)
         for system in experiment.chosen_systems
         for dataset in experiment.chosen_datasets
-        if any(dataset in source["scores"] for source in experiment.catalogue.published.get(system, ()))
+        if experiment.catalogue.references(system, dataset)
     }
 
 

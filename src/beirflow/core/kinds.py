@@ -38,6 +38,11 @@ def is_derived(path: str) -> bool:
     return path.startswith(COPIES) or is_one_of(path, DERIVED)
 
 
+def exported_run(path: str) -> dict[str, str] | None:
+    """Return system and dataset of a run in TREC form, by its path; None for any other path."""
+    return layout.ANSERINI_RUN.names_in(path) or layout.TREC_RUN.names_in(path)
+
+
 def is_trace(path: str) -> bool:
     """Test whether a path below the results is that of a log, an error, a table that was measured, or a lock."""
     return is_safe(path) and path.endswith((".log", layout.ERROR, ".tsv", ".lock"))

@@ -61,6 +61,7 @@ CANDIDATES_RECORD = Pattern("candidates/{system}/{dataset}/chunk-{chunk}.json")
 RUN = Pattern("runs/{system}/{dataset}.parquet")
 RUN_RECORD = Pattern("runs/{system}/{dataset}.json")
 TREC_RUN = Pattern("runs/{system}/{dataset}.trec.gz")
+ANSERINI_RUN = Pattern("runs/{system}/{dataset}.anserini.trec.gz")
 
 EXPLANATION = Derived("explanations/{system}/{dataset}.html")
 

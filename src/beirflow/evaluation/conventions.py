@@ -6,13 +6,18 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from beirflow.data.catalogue.catalogue import Reference
 from beirflow.ranking.anserini_run import as_written
 from beirflow.ranking.judged_ranking import make_ranking
 from beirflow.ranking.measures.all_measures import MEASURES
+
+CONVENTIONS_OF_MEANS = "conventions"
+"""Key in the record of metrics: by name of conventions that differ from ours, the means of published measures under them."""
 
 NONE: Mapping[str, float] = MappingProxyType({})
 
@@ -20,6 +25,11 @@ NONE: Mapping[str, float] = MappingProxyType({})
 def as_ranked(run: pa.Table, _self_matches: Mapping[str, float] = NONE) -> pa.Table:
     """Return a run as it is."""
     return run
+
+
+def _with_six_decimals(run: pa.Table, _self_matches: Mapping[str, float] = NONE) -> pa.Table:
+    printed = np.round(run["score"].to_numpy().astype(np.float64), 6).astype(np.float32)
+    return run.set_column(run.column_names.index("score"), "score", pa.array(printed))
 
 
 @dataclass(frozen=True)
@@ -43,11 +53,25 @@ CONVENTIONS: Mapping[str, Convention] = {
         "reads them",
         as_written,
     ),
+    "pyserini-vectors": Convention("scores with six decimals, as trec_eval 9 reads them", _with_six_decimals),
+    "trec_eval-9": Convention("the ranking rule"),
     "mteb": Convention("mteb/_evaluators/retrieval_metrics.py: pytrec_eval, which ranks as trec_eval 9, and five decimals"),
     "beir": Convention("beir/retrieval/evaluation.py: without self matches, pytrec_eval, and five decimals"),
     "contriever": Convention("src/beir_utils.py of contriever: EvaluateRetrieval of beir"),
     "trec_eval-10": Convention("scores are doubles, among which float32 scores have the same order; ids of ties descend"),
 }
+
+
+def differ(name: str) -> bool:
+    """Test whether conventions rank otherwise than we do."""
+    return CONVENTIONS[name].read is not as_ranked
+
+
+def by_source(means: Mapping[str, Any], reference: Reference) -> float | None:
+    """Return our value of a published score under the conventions of its source, from the record of metrics; None without it."""
+    values = means.get(CONVENTIONS_OF_MEANS, {}).get(reference.conventions, means["measures"])
+    found: float | None = values.get(reference.computed)
+    return found
 
 
 def measure_under(

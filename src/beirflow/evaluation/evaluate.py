@@ -1,6 +1,7 @@
 """Evaluate a run: every measure of every query, and the means; and average forums to a dataset."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -8,17 +9,24 @@ import pyarrow.compute as pc
 from beirflow.core.artifact import Made, step
 from beirflow.core.losses import KINDS, RELEVANT
 from beirflow.core.records import ASSUMED, made_in, totals
+from beirflow.data.catalogue.catalogue import PUBLISHED
 from beirflow.data.corpus_files import CANDIDATE_PAIRS, CORPUS_COUNTS, Qrels
+from beirflow.evaluation.conventions import CONVENTIONS_OF_MEANS, differ, measure_under
 from beirflow.evaluation.measures import measure
 from beirflow.evaluation.scores import RETRIEVED_LIMIT, Means, Scores, retrieved_limit
 from beirflow.ranking.run_file import Run
+from beirflow.ranking.searched import SELF_MATCHES
 
 
 @step(Scores, stage="evaluate", same=("system", "dataset"))
-def evaluate_run(run: Run, qrels: Qrels, cutoffs: Sequence[int], system: str, dataset: str) -> Made:
-    """Compute every measure of every judged query, and their means."""
-    corpus, hits = qrels.record, run.read()
-    table = measure(hits, qrels.read(), cutoffs, ranked=True)
+def evaluate_run(
+    run: Run, qrels: Qrels, cutoffs: Sequence[int], system: str, dataset: str, conventions: Sequence[str] = ()
+) -> Made:
+    """Compute every measure of every judged query, and their means; published ones also under some conventions."""
+    corpus, hits, judged = qrels.record, run.read(), qrels.read()
+    table = measure(hits, judged, cutoffs, ranked=True)
+    published, own = [name for name in PUBLISHED if name in table], run.record.get(SELF_MATCHES, {})
+    under = {name: measure_under(name, hits, judged, published, own) for name in filter(differ, conventions)}
     counts = {key: corpus["counts"][key] for key in (*CORPUS_COUNTS, RELEVANT, *KINDS) if key in corpus["counts"]}
     if CANDIDATE_PAIRS not in corpus["counts"]:  # these decide how many documents a run can have
         counts[RETRIEVED_LIMIT] = retrieved_limit(_lengths(hits, table["query_id"]))
@@ -36,6 +44,7 @@ def evaluate_run(run: Run, qrels: Qrels, cutoffs: Sequence[int], system: str, da
         split=corpus["split"],
         official_data=corpus["official"],
         measures={name: float(table[name].mean()) for name in table.columns if name != "query_id"},
+        **({CONVENTIONS_OF_MEANS: under} if under else {}),
         assumed=made_in(run.record, ASSUMED),
         precisions=made_in(run.record, "precision"),
     )
@@ -52,6 +61,8 @@ def average_forums(forums: Sequence[Means], system: str, dataset: str) -> Made:
     """Take the plain mean of the means of some forums, as the BEIR paper does for CQADupStack; counts and times are sums."""
     records = [forum.record for forum in forums]
     official = [record["official_data"] for record in records]
+    every_under = [record.get(CONVENTIONS_OF_MEANS, {}) for record in records]
+    under = {name: _means(every_under, name) for name in every_under[0]}
     return Made(
         None,
         counts=totals(records, "counts"),
@@ -61,8 +72,14 @@ def average_forums(forums: Sequence[Means], system: str, dataset: str) -> Made:
         split=records[0]["split"],
         # One forum of other data bars the comparison; None is unknown.
         official_data=False if False in official else True if all(official) else None,
-        measures={name: total / len(records) for name, total in totals(records, "measures").items()},
+        measures=_means(records, "measures"),
+        **({CONVENTIONS_OF_MEANS: under} if under else {}),
         forums=[record["dataset"] for record in records],
         assumed=sorted({sentence for record in records for sentence in record["assumed"]}),
         precisions=sorted({precision for record in records for precision in record["precisions"]}),
     )
+
+
+def _means(records: Sequence[Mapping[str, Any]], key: str) -> dict[str, float]:
+    """Return the mean of each number of one kind, such as ``measures``, over records."""
+    return {name: total / len(records) for name, total in totals(records, key).items()}

@@ -3,26 +3,32 @@
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from beirflow.config.main_measure import MAIN_MEASURE, PUBLISHED, cutoff_of
+from beirflow.config.main_measure import MAIN_MEASURE, cutoff_of
 from beirflow.core.csv_files import write_csv
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.losses import loss_in_words
 from beirflow.core.records import ASSUMED
-from beirflow.data.catalogue.catalogue import Catalogue, load_catalogue, mean_of_seeds, of_seeds, tolerance
+from beirflow.data.catalogue.catalogue import PUBLISHED, Catalogue, load_catalogue, mean_of_seeds, of_seeds
+from beirflow.evaluation.conventions import by_source
 from beirflow.evaluation.scores import most_documents, read_means
 
 SHOWN = (MAIN_MEASURE, "Recall@100", "MAP@100", "R_cap@100", "MRR@10", "P@10", "Hole@10")
 LAST = ("documents_per_second", "seconds", "metrics_sha256")
 BETWEEN = "; "  # between the assumptions of a row, sentences without a semicolon
 
-COMPARED = ("published_", "difference_", "tolerance_", "source_")
-"""Beginnings of columns of a published score: value, measured minus published, tolerance of a match, and source."""
+COMPARED = ("published_", "as_source_", "difference_", "tolerance_", "source_", "conventions_")
+"""Beginnings of columns of a published score.
+
+They are the value, ours under the conventions of the source, ours by our own rule minus the published one, the tolerance of a
+match, the source, and the name of its conventions.
+"""
 
 PRECISION = "precision"  # column of the precisions in which models computed a run
 INDEX_BYTES = "_index_bytes"  # end of the name of a count: the bytes of an index that a system has besides its representations
@@ -117,7 +123,7 @@ def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any], main_measure: s
     row: dict[str, Any] = {key: means[key] for key in ("system", "dataset", "split")}
     counts = means["counts"]
     row |= {key: counts[key] for key in ("documents", "queries")}
-    row |= {name: measures[name] for name in dict.fromkeys((main_measure, *SHOWN)) if name in measures}
+    row |= {name: measures[name] for name in dict.fromkeys((main_measure, *SHOWN, *PUBLISHED)) if name in measures}
     own = catalogue.own_measure(means["dataset"])
     if own not in (None, main_measure):
         row |= {OWN_MEASURE: own, OWN_SCORE: measures.get(own, np.nan)}
@@ -125,10 +131,19 @@ def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any], main_measure: s
         # Only data that are known to be others are not compared; unknown data are.
         comparable = means["official_data"] is not False and name in measures
         reference = catalogue.reference(means["system"], means["dataset"], name) if comparable else None
-        row[f"published_{name}"] = reference.value if reference else None
-        row[f"difference_{name}"] = measures[name] - reference.value if reference else None
-        row[f"tolerance_{name}"] = tolerance(reference.decimals, means["precisions"]) if reference else None
-        row[f"source_{name}"] = reference.source if reference else None
+        values = (
+            (
+                reference.value,
+                by_source(means, reference),
+                measures[name] - reference.value,
+                reference.tolerance(means["precisions"], of_forums="forums" in means),
+                reference.source,
+                reference.conventions,
+            )
+            if reference
+            else repeat(None)
+        )
+        row |= {f"{start}{name}": value for start, value in zip(COMPARED, values, strict=False)}
     if means["precisions"]:  # those of models
         row[PRECISION] = BETWEEN.join(means["precisions"])
     if means["assumed"]:

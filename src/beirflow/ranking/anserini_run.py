@@ -10,7 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.ranking.run_file import RUN
+from beirflow.core.errors import DataError
+from beirflow.core.records import read_json
+from beirflow.ranking.run_file import RUN, Run, check_export, write_lines
+from beirflow.ranking.searched import SELF_MATCHES
 
 HITS = 1000
 """Hits of a query that they keep."""
@@ -21,6 +24,8 @@ SAME = np.float32(1e-4)
 STEP = np.float32(1e-6)
 
 COLUMNS = RUN.names[:3]
+
+TAG = "Anserini"  # last word of a line of Pyserini, whatever the system
 
 
 def as_written(run: pa.Table, self_matches: Mapping[str, float]) -> pa.Table:
@@ -35,21 +40,27 @@ def as_written(run: pa.Table, self_matches: Mapping[str, float]) -> pa.Table:
         self_matches: By query, the score of the document with its id, if the run has it not.
 
     Returns:
-        The same columns; scores are the float32 nearest to what is printed.
+        The columns of ``RUN``; scores are the float32 nearest to what is printed.
     """
     ids = pa.array(self_matches, pa.string())
     own = pa.table([ids, ids, pa.array(self_matches.values(), pa.float32())], names=COLUMNS)
     hits = pa.concat_tables([run.select(COLUMNS).cast(own.schema), own])
     hits = hits.sort_by([("query_id", "ascending"), ("score", "descending"), ("doc_id", "ascending")])
-    query = hits["query_id"].combine_chunks().dictionary_encode().indices.to_numpy()
-    rank = np.arange(len(query)) - np.searchsorted(query, query)
+    query, rank = _query_and_place(hits)
     hits, query, rank = hits.filter(pa.array(rank < HITS)), query[rank < HITS], rank[rank < HITS]
     scores = np.full((query.max(initial=-1) + 1, HITS), np.nan, np.float32)
     scores[query, rank] = hits["score"].to_numpy()
     printed = np.round(lowered(scores)[query, rank].astype(np.float64), 6).astype(np.float32)
     hits = hits.set_column(2, "score", pa.array(printed))
     is_own = pc.and_(pc.equal(hits["query_id"], hits["doc_id"]), pc.is_in(hits["query_id"], value_set=ids))
-    return hits.filter(pc.invert(is_own))
+    hits = hits.filter(pc.invert(is_own))
+    return hits.append_column(RUN.field("rank"), pa.array((1 + _query_and_place(hits)[1]).astype(np.int32)))
+
+
+def _query_and_place(hits: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+    """Return the number of the query of each hit, and its place among those of its query, of hits sorted by query; from 0."""
+    query = hits["query_id"].combine_chunks().dictionary_encode().indices.to_numpy()
+    return query, np.arange(len(query)) - np.searchsorted(query, query)
 
 
 def lowered(scores: np.ndarray) -> np.ndarray:
@@ -69,3 +80,23 @@ def lowered(scores: np.ndarray) -> np.ndarray:
         repeated = np.where(adjusted[:, rank - 1] - rounded[:, rank] > SAME, np.float32(0), repeated + np.float32(1))
         adjusted[:, rank] = rounded[:, rank] - STEP * repeated
     return adjusted
+
+
+def write_anserini_run(*, run_path: str, record_path: str, queries_path: str, output_path: str, system: str) -> None:
+    """Write a run as Pyserini writes it, byte for byte, compressed with gzip.
+
+    Raises DataError as :func:`~beirflow.ranking.run_file.write_trec` does, and for a run that was cut otherwise.
+    """
+    check_export(run_path, record_path, queries_path, output_path, system=system)
+    record = read_json(record_path)
+    ties, top_k = record.get("ties"), record["top_k"]
+    if ties != "ascending" or top_k < HITS:
+        found = f"cut at {top_k} documents, and ids of ties there are {ties or 'in the order of another tool'}"
+        raise DataError(f"{run_path}: {found}; expected {HITS} or more, and ascending ids, a system with 'ties: ascending'")
+    hits = as_written(Run(run_path).read(), record.get(SELF_MATCHES, {}))
+    queries = hits["query_id"].combine_chunks().dictionary_encode()
+    if all(each.isdecimal() for each in queries.dictionary.to_pylist()):  # then Pyserini sorts queries as numbers
+        numbers = np.array([int(each) for each in queries.dictionary.to_pylist()], object)
+        place = np.argsort(np.argsort(numbers, kind="stable"))
+        hits = hits.take(pa.array(np.argsort(place[queries.indices.to_numpy()], kind="stable")))
+    write_lines(hits.to_batches(), run_path, output_path, ".6f", TAG)

@@ -13,7 +13,7 @@ from beirflow.data.corpus_files import Documents, Queries
 from beirflow.ranking.candidates import Candidates
 from beirflow.ranking.ranking import Hits, Ties, rank_hits
 from beirflow.ranking.run_file import Columns, Run
-from beirflow.ranking.searched import check_one_source
+from beirflow.ranking.searched import SELF_MATCHES, check_one_source
 
 CANDIDATES = 1 << 24
 """Number of candidates from which on they are cut to the k best; with those of another chunk some 70 bytes each are sorted."""
@@ -48,6 +48,7 @@ def merge_chunks(
     # The k best of a chunk hold all of its documents that can be among the k best of all: what beats one there beats it here.
     hits, doc_ids = _merge_candidates(candidates, top_k, records[0]["ties"], len(query_ids), documents)
     searches = [{**record["made"], "search_code": record["code"]} for record in records]
+    self_matches = {query: score for record in records for query, score in record.get(SELF_MATCHES, {}).items()}
     return Made(
         _rows(hits, query_ids, doc_ids),
         made=together([*(source["made"] for source in sources.values() if "made" in source), *searches]),
@@ -60,6 +61,7 @@ def merge_chunks(
         dataset=dataset,
         top_k=top_k,
         settings=run_settings,
+        **({SELF_MATCHES: self_matches} if self_matches else {}),
     )
 
 

@@ -155,7 +155,14 @@ def write_trec(*, run_path: str, record_path: str, queries_path: str, output_pat
     queries, an id holds whitespace, which separates the columns of a TREC run, or NUL, or a query begins with ``#``.
     """
     check_export(run_path, record_path, queries_path, output_path, system=tag)
-    run = pq.ParquetFile(run_path)
+    write_lines(pq.ParquetFile(run_path).iter_batches(), run_path, output_path, ".9g", tag, header)
+
+
+def write_lines(rows: Iterable[pa.RecordBatch], run_path: str, output_path: str, form: str, tag: str, header: str = "") -> None:
+    """Write rows of a run, with the columns of ``RUN``, as lines in TREC form; ``form`` is that of scores.
+
+    Raises DataError, and writes nothing, for ids as :func:`write_trec` does; ``run_path`` is for the message.
+    """
     # Without name and time in the header of gzip, equal runs are equal bytes.
     with (
         atomic_path(output_path) as partial,
@@ -163,7 +170,7 @@ def write_trec(*, run_path: str, record_path: str, queries_path: str, output_pat
         gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as out,
     ):
         out.write(header.encode("utf-8"))
-        for batch in run.iter_batches():
+        for batch in rows:
             query_ids, doc_ids, scores, ranks = (column.to_pylist() for column in batch)
             for each in dict.fromkeys([*query_ids, *doc_ids]):
                 if WHITESPACE.search(each) or NUL in each:
@@ -173,8 +180,8 @@ def write_trec(*, run_path: str, record_path: str, queries_path: str, output_pat
             if comment := next((query_id for query_id in query_ids if query_id.startswith("#")), None):
                 problem = "for trec_eval 10, a line that begins with '#' is a comment, so it would leave the query out"
                 raise DataError(f"{run_path}: a TREC run cannot hold the query {comment!r}: {problem}; use the Parquet file")
-            rows = zip(query_ids, doc_ids, ranks, scores, strict=True)
-            lines = [f"{query_id} Q0 {doc_id} {rank} {score:.9g} {tag}\n" for query_id, doc_id, rank, score in rows]
+            columns = zip(query_ids, doc_ids, ranks, scores, strict=True)
+            lines = [f"{query_id} Q0 {doc_id} {rank} {score:{form}} {tag}\n" for query_id, doc_id, rank, score in columns]
             out.write("".join(lines).encode("utf-8"))
 
 

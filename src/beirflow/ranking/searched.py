@@ -15,7 +15,7 @@ from beirflow.core.errors import DataError
 from beirflow.data.corpus_files import EXCLUDED_ROWS, CorpusFile, Documents, Queries
 from beirflow.data.own_candidates import candidates_in, own_candidates
 from beirflow.data.sources.forms import CANDIDATES, EXCLUDED
-from beirflow.ranking.ranking import Cut, Ties, byte_order
+from beirflow.ranking.ranking import Cut, Hits, Ties, byte_order
 
 MOST_EXCLUDED = 1 << 27  # queries times the most documents that are left out for one of them: a GiB
 
@@ -23,6 +23,12 @@ MOST_ID_BYTES = (1 << 31) - 1  # of an array of Arrow's strings, whose offsets a
 
 EXPANSION_SOURCE = "expansion_source_sha256"
 """Key in the record of a chunk of a given expansion: the digest of the file that it was read from."""
+
+SELF_MATCHES = "self_matches"
+"""Key in the record of a run: by query, the score of the document with its id, which was dropped; only there if there is one.
+
+Evaluators that cut a run first and drop it then need it.
+"""
 
 
 class Ids(NamedTuple):
@@ -43,6 +49,13 @@ class Ids(NamedTuple):
     def self_matches(self) -> int:
         """Number of documents that are dropped."""
         return int((self.excluded >= 0).sum())
+
+    def dropped(self, hits: Hits) -> dict[str, Any]:
+        """Return what a record says of excluded documents with a score: their number, and the scores of self matches."""
+        query, row, score = hits
+        own = places_of(self.queries, self.documents)[query] == row
+        scores = dict(zip(self.queries.take(pa.array(query[own])).to_pylist(), score[own].tolist(), strict=True))
+        return {"counts": {"self_matches_dropped": len(query)}} | ({SELF_MATCHES: scores} if scores else {})
 
 
 def read_every_id(documents_path: str) -> tuple[pa.Array, list[int]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from beirflow.config.main_measure import PUBLISHED
+from beirflow.config.main_measure import TABULATED
 from beirflow.core.records import ASSUMED
 from beirflow.data.catalogue.catalogue import load_catalogue
 from beirflow.evaluation.paired_tests import HIGHER, LEVEL, LOWER, Marks, significance_marks
@@ -60,8 +60,8 @@ def leaderboard(results: Results) -> Iterator[Table]:
 
 @table("")
 def recall(results: Results) -> Iterator[Table]:
-    """Yield the leaderboard by the second published measure, if that is not the main one."""
-    return (board for board in leaderboard(results) if board.title == PUBLISHED[1] != results.main_measure)
+    """Yield the leaderboard by the second measure with tables, if that is not the main one."""
+    return (board for board in leaderboard(results) if board.title == TABULATED[1] != results.main_measure)
 
 
 def scores_table(summary: pd.DataFrame, measure: str, marks: Marks = NOTHING, references: pd.DataFrame | None = None) -> Table:

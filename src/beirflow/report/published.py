@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from beirflow.data.catalogue.catalogue import load_catalogue
+from beirflow.data.catalogue.catalogue import PUBLISHED, load_catalogue
 from beirflow.report.pages import SYSTEM, Cell, Notes, Table, number, number_columns
 from beirflow.report.registry import table
 from beirflow.report.results import Results
@@ -23,9 +23,9 @@ class Sources(Notes):
 
 @table("results")
 def published(results: Results) -> Iterator[Table]:
-    """Yield the published scores of each main measure with the difference to ours, where any is comparable."""
+    """Yield the published scores of each measure with ours, where any is comparable."""
     summary = results.summary
-    for measure in (name for name in results.main_measures if f"published_{name}" in summary):
+    for measure in (name for name in dict.fromkeys((*results.main_measures, *PUBLISHED)) if f"published_{name}" in summary):
         compared, sources = summary[summary[f"published_{measure}"].notna()], Sources()
         if compared.empty:
             continue
@@ -35,13 +35,13 @@ def published(results: Results) -> Iterator[Table]:
             cells = [_published(by_dataset.get(name), str(system), measure, sources) for name in datasets]
             rows.append([Cell(str(system)), *cells])
         columns = [SYSTEM, *number_columns(datasets)]
-        caption = f"Published {measure}, and below it Δ (measured minus published); columns sort by Δ"
+        caption = f"Published {measure}, ours as the source evaluates, and ours; columns sort by the second minus the first"
         yield Table("", f"{measure}: published scores", caption, columns, rows, close=True, notes=sources.lines())
 
 
 def _published(row: Mapping[Any, Any] | None, system: str, measure: str, sources: Sources) -> Cell:
     if row is None:
         return Cell("")
-    reference, difference = number(row[f"published_{measure}"]), number(row[f"difference_{measure}"], "+.4f")
+    values = [row[name] for name in (f"published_{measure}", f"as_source_{measure}", measure)]
     note = sources.cite(system, row[f"source_{measure}"])
-    return Cell(f"{reference.text}\n{difference.text}", difference.value, note=note)
+    return Cell("\n".join(number(value).text for value in values), float(values[1] - values[0]), note=note)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from beirflow.config.main_measure import PUBLISHED
+from beirflow.config.main_measure import TABULATED
 from beirflow.core import layout
 from beirflow.core.csv_files import read_named_csv
 from beirflow.core.errors import DataError
@@ -142,7 +142,7 @@ class Results:
 
     @cached_property
     def main_measures(self) -> list[str]:
-        """Names of the measures with tables of their own: the main one, then those with published scores."""
+        """Names of the measures with tables of their own: the main one first."""
         return main_measures(self.summary)
 
     @cached_property
@@ -315,9 +315,9 @@ def of_job(
 
 
 def main_measures(summary: pd.DataFrame) -> list[str]:
-    """Return the measures of a summary with their own tables: the main one first, then those with published scores."""
+    """Return the measures of a summary with their own tables: the main one first."""
     names = [str(name) for name in summary.columns if "@" in str(name)]
-    return list(dict.fromkeys([names[0], *(name for name in PUBLISHED if name in names)]))
+    return list(dict.fromkeys([names[0], *(name for name in TABULATED if name in names)]))
 
 
 def _content(folder: Path) -> str:

@@ -3,6 +3,7 @@
 from itertools import product
 
 import pandas as pd
+import pytest
 
 from beirflow.evaluation.paired_tests import significance_marks
 from beirflow.report import leaderboard as boards
@@ -20,7 +21,7 @@ SUMMARY = pd.DataFrame(
         "split": ["test", "test", None] * 3,
         "NDCG@10": [0.25, 0.5, 0.375, 0.75, 0.5, 0.625, 0.0, 0.25, 0.125],
         "published_NDCG@10": [0.2, 0.6493, *[None] * 7],
-        "difference_NDCG@10": [0.05, -0.1493, *[None] * 7],
+        "as_source_NDCG@10": [0.2, 0.5, *[None] * 7],
         "source_NDCG@10": ["paper", "pyserini", *[None] * 7],
     }
 )
@@ -100,8 +101,8 @@ def test_a_score_of_a_run_with_fewer_documents_than_the_cutoff_is_marked_with_th
 def test_published_scores_have_a_table_of_their_own_with_their_sources() -> None:
     (table,) = published(results_of(summary=SUMMARY))
     assert [column.label for column in table.columns] == ["System", "fever", "scifact"]
-    assert seen(table) == [["contriever", "0.2000\n+0.0500a", "0.6493\n−0.1493b"]]
-    assert [cell.value for cell in table.rows[0][1:]] == [0.05, -0.1493]
+    assert seen(table) == [["contriever", "0.2000\n0.2000\n0.2500a", "0.6493\n0.5000\n0.5000b"]]
+    assert [cell.value for cell in table.rows[0][1:]] == [0.0, pytest.approx(-0.1493)]
     assert ["Izacard" in table.notes[0], "Pyserini" in table.notes[1]] == [True, True]
     assert list(published(results_of(summary=SUMMARY[SUMMARY["system"] == "toy"]))) == []
     assert list(published(results_of(summary=SUMMARY.drop(columns="published_NDCG@10")))) == []

@@ -29,33 +29,70 @@ ZERO_SHOT = "zero-shot mean of"
 OF_SEEDS = re.compile(r"(?P<whole>.+\.sample-\d+)(-seed-\d+)?|(?P<system>.+)-seed-\d+")
 """Names of samples of a dataset, and of systems, that differ in their seed alone."""
 
+PUBLISHED = ("NDCG@10", "Recall@100", "Recall@1000")
+"""The measures of scores in ``published.yaml``, in their order there."""
+
 MACHINES = 0.0003
-"""Difference that libraries and processors may cause in float32.
+"""Difference that libraries and processors may cause in the float32 of a model.
 
 The two published runs of contriever, Pyserini's and the one on an RTX 3090, differ by up to this on eight
 datasets, beyond rounding.
 """
 
+EXACT = 1e-9
+"""Difference that the order of sums may cause in a mean."""
+
 HALF_PRECISION = 0.0035
 """Difference that bfloat16 may cause: 0.0033 of all-minilm-l6-v2 on scifact, one relevant document, is the largest measured."""
 
 
-def tolerance(decimals: int, precisions: Collection[str]) -> float:
-    """Return the difference that counts as a match with a score printed with some decimals.
-
-    It is half a unit of the last printed digit, and :data:`MACHINES`; and :data:`HALF_PRECISION` if any precision in which the
-    run was made is lower than float32.
-    """
-    return 0.5 * 10.0**-decimals + MACHINES + (HALF_PRECISION if {*precisions} - {"float32"} else 0.0)
-
-
 @dataclass(frozen=True)
 class Reference:
-    """A published score: its value, its source, and how many decimals of the fraction are printed there."""
+    """A published score.
 
+    Attributes:
+        measure: The measure that is printed.
+        value: The printed value, a fraction.
+        entry: The source in ``published.yaml``.
+        dataset: Name of the dataset, not of a forum.
+        barred: Why it cannot be compared with ours; empty if it can.
+    """
+
+    measure: str
     value: float
-    source: str
-    decimals: int
+    entry: Mapping[str, Any]
+    dataset: str
+    barred: str = ""
+
+    @property
+    def source(self) -> str:
+        """Name of the source."""
+        return str(self.entry["source"])
+
+    @property
+    def decimals(self) -> int:
+        """Number of decimals that are printed of the fraction."""
+        return int(self.entry["decimals"])
+
+    @property
+    def conventions(self) -> str:
+        """Name of the conventions by which the source evaluates."""
+        return str(self.entry["conventions"])
+
+    @property
+    def computed(self) -> str:
+        """Our name of the measure."""
+        return str(self.entry.get("printed_as", {}).get(self.dataset, {}).get(self.measure, self.measure))
+
+    def tolerance(self, precisions: Collection[str], *, of_forums: bool = False) -> float:
+        """Return the difference that counts as a match with a result that was made in some precisions, none without a model.
+
+        It is half a unit of the last printed digit, a whole one for a mean of printed values of forums; with a model also
+        :data:`MACHINES`, and :data:`HALF_PRECISION` if any precision is lower than float32.
+        """
+        rounding = (1.0 if of_forums else 0.5) * 10.0**-self.decimals
+        lower = HALF_PRECISION if {*precisions} - {"float32"} else 0.0
+        return rounding + (MACHINES + lower if precisions else EXACT)
 
 
 @dataclass(frozen=True)
@@ -99,19 +136,21 @@ class Catalogue:
             name = name.rpartition(".")[0]
         return self.newer.facts[name]["main_measure"] if name else None
 
-    def reference(self, system: str, dataset: str, measure: str) -> Reference | None:
-        """Return the most precise published score of ``NDCG@10`` or ``Recall@100`` that may be compared with ours, if any.
-
-        ``dataset`` is the name of a dataset and not of a forum.
-        """
+    def references(self, system: str, dataset: str) -> list[Reference]:
+        """Return the published scores of a system on a dataset, not a forum: source by source, the most precise first."""
+        found = []
         for source in self.published.get(system, ()):
-            barred = source.get("not_comparable", {}).get(dataset, {}).get("measures", ())
-            scores = dict(zip(("NDCG@10", "Recall@100"), source["scores"].get(dataset, ()), strict=False))
-            value = scores.get(measure)
-            # Sources are in the order of their precision.
-            if value is not None and measure not in barred:
-                return Reference(value, source["source"], source["decimals"])
-        return None
+            barred = source.get("not_comparable", {}).get(dataset, {"measures": (), "reason": ""})
+            for measure, value in zip(PUBLISHED, source["scores"].get(dataset, ()), strict=False):
+                if value is not None:
+                    reason = barred["reason"] if measure in barred["measures"] else ""
+                    found.append(Reference(measure, value, source, dataset, reason))
+        return found
+
+    def reference(self, system: str, dataset: str, measure: str) -> Reference | None:
+        """Return the most precise published score that may be compared with ours, if any."""
+        found = (each for each in self.references(system, dataset) if each.measure == measure and not each.barred)
+        return next(found, None)
 
     def averages(self, present: Sequence[str], seen: Collection[str] = ()) -> dict[str, list[str]]:
         """Return the datasets of every mean over datasets, by its label; none for a single dataset.

@@ -21,10 +21,10 @@ SLICE_POSTINGS = 1 << 18  # postings whose values are computed at once
 
 def search_postings(
     queries: QueryTerms, fields: Sequence[WeightedField], postings: Postings, cut: Cut, threads: int = 1
-) -> tuple[Hits, int]:
+) -> tuple[Hits, Hits]:
     """Find the best documents of each query, among those that have one of its terms in a field.
 
-    Returns hits and the number of excluded documents, as :func:`~beirflow.families.postings.search.search_lists` does.
+    Returns hits and excluded documents, as :func:`~beirflow.families.postings.search.search_lists` does.
     """
     terms = places_in_order(queries.distinct, postings.terms)
     lists, spans = zip(*(_lists_of_field(field, postings, terms, threads) for field in fields), strict=True)

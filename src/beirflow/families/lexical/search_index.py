@@ -39,7 +39,6 @@ def search_index(
         # Not kept in a variable: the table would stay in memory during the search.
         frequencies = Frequencies(statistics.path, bm25.searched).of(analyzed.distinct)
         fields = weigh(analyzed, bm25, statistics.counts, frequencies)
-        hits, self_matches = search_postings(analyzed, fields, opening.result(), cut.result(), threads)
+        hits, dropped = search_postings(analyzed, fields, opening.result(), cut.result(), threads)
     sources = sources_of([postings, statistics, *([expansion] if expansion else [])])
-    counts = {"self_matches_dropped": self_matches}
-    return Made(hits, made={}, counts=counts, sources=sources, top_k=retrieval.top_k, ties=bm25.ties)
+    return Made(hits, made={}, **ids.dropped(dropped), sources=sources, top_k=retrieval.top_k, ties=bm25.ties)

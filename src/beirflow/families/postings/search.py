@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from beirflow.core.background import map_ahead
-from beirflow.ranking.ranking import Cut, Hits
+from beirflow.ranking.ranking import Cut, Hits, no_hits
 
 SLICE_QUERIES = 32  # queries that a thread searches at a time
 CACHE_LINE = 8  # sums that share a cache line: reading one takes as long as reading all of them
@@ -61,7 +61,7 @@ NO_HIT = Best(np.empty(0, np.int32), np.empty(0, np.uint64))
 
 def search_lists(
     segments: Iterable[tuple[Lists, QueryLists]], queries: int, cut: Cut, score: Score, threads: int = 1
-) -> tuple[Hits, int]:
+) -> tuple[Hits, Hits]:
     """Find the best documents of each query among those in one of its lists.
 
     Args:
@@ -73,28 +73,30 @@ def search_lists(
 
     Returns:
         Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query, score and the order
-        of ties; and the number of excluded documents that are in a list of their query.
+        of ties; and the same of excluded documents that are in a list of their query, in any order.
     """
-    best = [NO_HIT] * queries
-    first = left_out = 0
+    best, left_out, first = [NO_HIT] * queries, [no_hits()], 0
 
-    def search_slice(start: int) -> int:
-        """Search a segment for some queries; return the number of excluded documents with a score."""
-        dropped, (lists, of_queries) = 0, segment
+    def search_slice(start: int) -> list[Hits]:
+        """Search a segment for some queries; return the excluded documents with a score."""
+        dropped, (lists, of_queries) = list[Hits](), segment
         for query in range(start, min(start + SLICE_QUERIES, queries)):
             sums = _sums(lists, of_queries, query, score)
             excluded = np.atleast_1d(cut.excluded[query]) - first
             excluded = excluded[(excluded >= 0) & (excluded < lists.documents)]
             if len(excluded):
-                dropped += int(np.count_nonzero(sums[excluded]))
+                rows = excluded[sums[excluded] > 0].astype(np.int32)
+                dropped.append((np.full_like(rows, query), rows + np.int32(first), sums[rows].astype(np.float32)))
                 sums[excluded] = 0
             best[query] = _best_of(sums, first, cut, best[query])
         return dropped
 
     for segment in segments:
-        left_out += sum(map_ahead(search_slice, range(0, queries, SLICE_QUERIES), threads))
+        for dropped in map_ahead(search_slice, range(0, queries, SLICE_QUERIES), threads):
+            left_out += dropped
         first += segment[0].documents
-    return _hits_of(best), left_out
+    numbers, rows, scores = (np.concatenate(columns) for columns in zip(*left_out, strict=True))
+    return _hits_of(best), (numbers, rows, scores)
 
 
 def _hits_of(best: Sequence[Best]) -> Hits:

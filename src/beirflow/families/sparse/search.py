@@ -30,10 +30,10 @@ class Weights(NamedTuple):
     expansion: ExpansionRecord | None
 
 
-def search_segments(queries: Rows, segments: Iterable[Segment], cut: Cut, threads: int = 1) -> tuple[Hits, int]:
+def search_segments(queries: Rows, segments: Iterable[Segment], cut: Cut, threads: int = 1) -> tuple[Hits, Hits]:
     """Find the best documents of each query, among those that have one of its terms, by the weights of both.
 
-    Returns hits and the number of excluded documents, as :func:`~beirflow.families.postings.search.search_lists` does.
+    Returns hits and excluded documents, as :func:`~beirflow.families.postings.search.search_lists` does.
     """
 
     def lists_of(segment: Segment) -> tuple[Lists, QueryLists]:
@@ -62,7 +62,6 @@ def search_weights(
     of_queries = read_queries(query_weights.path, settings.quantize)
     check_rows(str(query_weights.path), len(of_queries.counts), len(ids.queries), "weigh")
     segments = read_ahead(read_segments(chunk_weights.path, settings.quantize))
-    hits, self_matches = search_segments(of_queries, segments, ids.cut(retrieval.top_k, settings.ties), threads)
+    hits, dropped = search_segments(of_queries, segments, ids.cut(retrieval.top_k, settings.ties), threads)
     sources = sources_of([query_weights, chunk_weights, *([expansion] if expansion else [])])
-    counts = {"self_matches_dropped": self_matches}
-    return Made(hits, made={}, counts=counts, sources=sources, top_k=retrieval.top_k, ties=settings.ties)
+    return Made(hits, made={}, **ids.dropped(dropped), sources=sources, top_k=retrieval.top_k, ties=settings.ties)

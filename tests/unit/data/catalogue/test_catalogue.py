@@ -12,13 +12,14 @@ from beir_names import FIFTEEN, FORUMS
 from beirflow.config.configuration import problems_with
 from beirflow.config.systems import NEEDS, catalogue_systems
 from beirflow.core.errors import ConfigError
-from beirflow.data.catalogue.catalogue import Catalogue, load_catalogue
+from beirflow.data.catalogue.catalogue import PUBLISHED, Catalogue, load_catalogue
 from beirflow.data.catalogue.dataset import Dataset
 from beirflow.data.catalogue.own_datasets import custom_dataset
 from beirflow.data.catalogue.schema import CATALOGUE
+from beirflow.evaluation.conventions import CONVENTIONS
 
 TESTS = Path(__file__).parents[3]
-COMPARED = 774
+COMPARED = 1090
 """Values of the catalogue that are in ``published_values.yaml``."""
 
 
@@ -133,8 +134,8 @@ FURTHER = {
 OF_A_COLLECTION = {"title", "drop_self_matches", "main_measure", "mean", "members"}
 OF_A_MEMBER = OF_A_CORPUS | {"hub", "revision", "qrels", "layout", "subset", "main_measure", "drop_self_matches", "note"}
 OF_A_MEMBER |= {"excluded_pairs", "relevant_from", "forums"}
-OF_A_SOURCE = {"source", "citation", "version", "place", "split", "precision", "decimals", "scores"}
-FURTHER_OF_A_SOURCE = {"other_splits", "seconds", "note", "not_comparable"}
+OF_A_SOURCE = {"source", "citation", "version", "place", "split", "precision", "decimals", "conventions", "scores"}
+FURTHER_OF_A_SOURCE = {"other_splits", "seconds", "note", "not_comparable", "printed_as"}
 
 
 def content(name: str) -> Any:
@@ -163,6 +164,8 @@ def test_every_key_of_the_catalogue_is_known_and_every_value_is_of_its_kind() ->
             assert OF_A_SOURCE <= source.keys() <= OF_A_SOURCE | FURTHER_OF_A_SOURCE, name
             values = [value for scores in source["scores"].values() for value in scores if value is not None]
             assert all(0 <= value <= 1 for value in values), name
+            assert source["conventions"] in CONVENTIONS, name
+            assert all(len(scores) <= len(PUBLISHED) for scores in source["scores"].values()), name
 
 
 def test_a_dataset_of_ones_own_takes_what_its_entry_says_and_the_defaults() -> None:

@@ -62,7 +62,7 @@ def searched(
         (query, row, score), dropped = search_postings(analyzed, fields, postings, cut, threads)
         assert (query.dtype, row.dtype, score.dtype) == (np.int32, np.int32, np.float32)
         parts.append((query, row + i * chunk, score))
-        self_matches += dropped
+        self_matches += len(dropped[0])
     query, row, score, _ = merge_hits(parts, lambda rows: byte_order(ids.take(pa.array(rows)), system.ties), k)
     names = ids.take(pa.array(row)).to_pylist()
     hits: list[list[tuple[str, float]]] = [[] for _ in queries]

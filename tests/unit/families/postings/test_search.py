@@ -14,7 +14,7 @@ def scores(lists: Lists, spans: list[tuple[int, int]], factors: list[float], k: 
     cut = Cut(k, np.arange(lists.documents), np.array([-1]))
     (numbers, rows, found), left_out = search_lists([(lists, query)], 1, cut, np.multiply)
     assert not numbers.any()
-    assert left_out == 0
+    assert len(left_out[0]) == 0
     return dict(zip(rows.tolist(), found.tolist(), strict=True))
 
 

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pytest
 
 import beirflow
-from beirflow.config.main_measure import PUBLISHED
-from beirflow.data.catalogue.catalogue import load_catalogue
+from beirflow.data.catalogue.catalogue import PUBLISHED, load_catalogue
 from beirflow.evaluation.measures import measure
 from beirflow.evaluation.summary import SHOWN
 from beirflow.ranking.measures.all_measures import MEASURES

@@ -2,7 +2,6 @@
 
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,10 +9,12 @@ import pytrec_eval
 
 import steps
 from beir_writer import write_corpus_record
-from beirflow.audit import explanation
-from beirflow.audit.explanation import CAVEAT, explain
+from beirflow.audit.explain import explanation
+from beirflow.audit.explain.explanation import CAVEAT, explain
 from beirflow.core.errors import DataError
 from beirflow.core.layout import METRICS, PER_QUERY, QRELS
+from beirflow.data.catalogue.catalogue import Catalogue
+from beirflow.evaluation.conventions import CONVENTIONS
 from beirflow.evaluation.evaluate import evaluate_run
 from run_results import RunResults
 
@@ -40,8 +41,9 @@ def page(
     folder: Path, monkeypatch: pytest.MonkeyPatch, score: float, *, official: bool = True, extra: str | None = None, **source: Any
 ) -> tuple[str, str]:
     """Give the texts of terminal and page for a published score."""
-    entry = {"source": "them", "decimals": 4, "scores": {"small": [score]}, **source}
-    monkeypatch.setattr(explanation, "load_catalogue", lambda: SimpleNamespace(published={"words": [entry]}))
+    entry = {"source": "them", "decimals": 4, "conventions": "trec_eval-9", "scores": {"small": [score]}, **source}
+    known = Catalogue("", {}, {"words": [entry]})
+    monkeypatch.setattr(explanation, "load_catalogue", lambda: known)
     documents = {f"d{number}": "text" for number in range(1, 10)}
     made = RunResults(folder, documents, QUERIES, qrels=QRELS_OF)
     counts = {"documents": 9, "queries": 3, "judgements": 4, "judgements_without_document": 0}
@@ -51,7 +53,8 @@ def page(
     means, per_query, qrels = (str(folder / pattern(**names)) for pattern in (METRICS, PER_QUERY, QRELS))
     Path(means).parent.mkdir(parents=True)
     of_run = {"run_path": run_path, "qrels_path": qrels, "means_path": means, "job": made.job}
-    steps.run(evaluate_run, made.job, [per_query, means], run=run_path, qrels=qrels, cutoffs=[10, 100], **names)
+    of_evaluation = {"cutoffs": [10, 100], "conventions": [entry["conventions"]]}
+    steps.run(evaluate_run, made.job, [per_query, means], run=run_path, qrels=qrels, **of_evaluation, **names)
     path = folder / "explanation.html"
     settings = {"family": "lexical", "k1": 0.9}
     extra_path = str(folder / "more.qrels") if extra else None
@@ -64,7 +67,7 @@ def page(
 @pytest.mark.parametrize(
     ("score", "how"),
     [
-        (TIES, "scores as Anserini writes and trec_eval 9 reads them; ties by document id, ascending"),
+        (TIES, f"anserini: {CONVENTIONS['anserini'].words}"),
         (SELF_MATCHES, "self matches kept, on rank 1"),
         (SOME, "mean over queries with results only"),
         (0.123, None),
@@ -74,7 +77,7 @@ def test_the_convention_that_leads_to_the_published_score_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, score: float, how: str | None
 ) -> None:
     text, html = page(tmp_path, monkeypatch, round(score, 4))
-    led = f"equal within 0.0003 with: {how}" if how else "no convention below explains it alone"
+    led = f"equal within 0.00005 with: {how}" if how else "no convention below explains it alone"
     assert text.splitlines()[0] == (
         f"NDCG@10: measured {trec_eval(RUN):.4f}, them {score:.4f}, {trec_eval(RUN) - round(score, 4):+.4f}; {led}"
     )
@@ -104,12 +107,22 @@ def test_further_judgements_and_those_of_another_version_are_conventions_too(
     with_them = trec_eval(RUN, tuple(version))
     monkeypatch.undo()
     text, html = page(tmp_path, monkeypatch, round(with_them, 4), extra=lines)
-    assert f"equal within 0.0003 with: with the judgements of {tmp_path}/more.qrels {how}\n" in text
+    assert f"equal within 0.00005 with: with the judgements of {tmp_path}/more.qrels {how}\n" in text
     assert UNKNOWN[0] not in html
 
 
+def test_a_score_is_compared_as_its_source_evaluates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, html = page(tmp_path / "a", monkeypatch, round(TIES, 4), conventions="anserini")
+    expected = f"measured {trec_eval(RUN):.4f}, as anserini evaluates {TIES:.4f}, them {TIES:.4f}; equal within 0.00005\n"
+    assert expected in text
+    for number in (trec_eval(RUN), TIES):
+        assert html.count(f"{number:.4f}") > 2
+    other = {"conventions": "contriever", "printed_as": {"small": {"NDCG@10": "NDCG_exp@10"}}}
+    assert "NDCG_exp@10, which the source prints as NDCG@10, " in page(tmp_path / "b", monkeypatch, 0.9, **other)[0]
+
+
 def test_an_equal_score_and_one_that_is_not_comparable_are_said_to_be_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "; equal within 0.0003\n" in page(tmp_path / "a", monkeypatch, round(trec_eval(RUN), 4))[0]
+    assert "; equal within 0.00005\n" in page(tmp_path / "a", monkeypatch, round(trec_eval(RUN), 4))[0]
     other_data = page(tmp_path / "c", monkeypatch, round(trec_eval(RUN), 4), official=False)[0]
     assert "; not comparable: not evaluated on the official data\n" in other_data
     barred = {"small": {"measures": ["NDCG@10"], "reason": "other judgements"}}

@@ -1,0 +1,1 @@
+"""Why results differ from published ones."""
