@@ -70,7 +70,8 @@ def theirs(ours: Workflow, dataset: str, collection: str, folder: Path) -> str:
     (folder / "corpus").mkdir()
     (folder / "corpus/corpus.jsonl").symlink_to(ours.folder / f"data/{dataset}/corpus.jsonl")
     queries = pd.read_parquet(ours.result(f"corpora/{dataset}/queries.parquet"))
-    lines = [f"{query_id}\t{' '.join(text.split())}\n" for query_id, text in zip(queries["query_id"], queries["text"], strict=True)]
+    pairs = zip(queries["query_id"], queries["text"], strict=True)
+    lines = [f"{query_id}\t{' '.join(text.split())}\n" for query_id, text in pairs]
     (folder / "topics.tsv").write_text("".join(lines), encoding="utf-8")
     anserini.index(folder / "corpus", folder / "index", collection)
     anserini.search(folder / "index", folder / "topics.tsv", folder / "run.txt", collection, TOP_K)

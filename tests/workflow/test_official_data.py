@@ -1,7 +1,7 @@
 """Figures of the beir package with the same weights, and those of Anserini's BM25, on official files.
 
-Ours are by the ranking rule. Anserini's are of files in which tied scores are a millionth apart as far as float32 holds that, so that
-trec_eval keeps Lucene's order there: our runs, written that way, give them in every printed digit.
+Ours are by the ranking rule. Anserini's are of files in which tied scores are a millionth apart as far as float32 holds that, so
+that trec_eval keeps Lucene's order there: our runs, written that way, give them in every printed digit.
 
 BEIRFLOW_ARCHIVES names a folder that holds nfcorpus.zip (the official archive) and scifact.zip (its files). Without it these
 tests are skipped, and say so.
@@ -98,9 +98,7 @@ def by_trec_eval(run: dict[str, dict[str, float]], qrels: dict[str, dict[str, in
 @pytest.mark.parametrize(("system", "dataset"), BM25)
 def test_bm25_is_anserinis(bm25: Workflow, system: str, dataset: str) -> None:
     stored = pd.read_parquet(bm25.result(f"runs/{system}/{dataset}.parquet"))
-    as_printed = {
-        query: {doc_id: float(score) for doc_id, score in hits} for query, hits in anserini_run.of_ours(stored).items()
-    }
+    as_printed = {query: {doc_id: float(score) for doc_id, score in hits} for query, hits in anserini_run.of_ours(stored).items()}
     expected = by_trec_eval(as_printed, qrels_of(bm25, dataset)).mean().tolist()
     assert [round(value, 4) for value in expected] == list(BM25[system, dataset])
     as_source = list(bm25.read(f"metrics/{system}/{dataset}.json")["conventions"]["anserini"].values())

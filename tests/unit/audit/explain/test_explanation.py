@@ -117,7 +117,7 @@ def test_a_score_is_compared_as_its_source_evaluates(tmp_path: Path, monkeypatch
     assert expected in text
     for number in (trec_eval(RUN), TIES):
         assert html.count(f"{number:.4f}") > 2
-    other = {"conventions": "contriever", "printed_as": {"small": {"NDCG@10": "NDCG_exp@10"}}}
+    other: dict[str, Any] = {"conventions": "contriever", "printed_as": {"small": {"NDCG@10": "NDCG_exp@10"}}}
     assert "NDCG_exp@10, which the source prints as NDCG@10, " in page(tmp_path / "b", monkeypatch, 0.9, **other)[0]
 
 
