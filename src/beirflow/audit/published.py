@@ -10,7 +10,6 @@ from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, R
 from beirflow.audit.reading import part
 from beirflow.config.experiment import Experiment
 from beirflow.config.systems import catalogue_systems
-from beirflow.evaluation.conventions import by_source
 
 NEAR = 0.005
 """Largest difference that counts as near: half precision was measured to cause 0.0033."""
@@ -37,7 +36,7 @@ def _compare(chain: Chain, auditor: Experiment, path: str, result: Result) -> It
         found = f"the catalogue has no published score of {system} on {dataset}"
         yield Check(NAME, NOT_CHECKED, found, files=(path,))
     for reference in references:
-        value, published, of = by_source(record, reference), reference.value, f"{reference.measure} of {system} on {dataset}"
+        value, published, of = reference.ours(record), reference.value, f"{reference.measure} of {system} on {dataset}"
         ours = measures.get(reference.measure)
         if value is None or ours is None:
             reason = f"{reference.measure} was not computed"

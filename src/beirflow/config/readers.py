@@ -42,11 +42,14 @@ def blocks(experiment: Experiment) -> list[list[str]]:
     return list(by_texts.values())
 
 
-def conventions(experiment: Experiment, system: str, corpus: str) -> list[str]:
-    """Return the conventions of the published scores of a system on a dataset, or on the one that a forum is of."""
+def conventions(experiment: Experiment, system: str, corpus: str) -> dict[str, list[str]]:
+    """Return the published measures of a system on a dataset, or on the one that a forum is of, by the conventions of sources."""
     rows = experiment.rows_of_forums
     row = next((row for row, forums in rows.items() if corpus in forums), corpus)
-    return list(dict.fromkeys(each.conventions for each in experiment.catalogue.references(system, row)))
+    found: dict[str, dict[str, None]] = {}
+    for each in experiment.catalogue.references(system, row):
+        found.setdefault(each.conventions, {})[each.computed] = None
+    return {name: list(measures) for name, measures in found.items()}
 
 
 def published_results(experiment: Experiment) -> dict[str, str]:

@@ -6,18 +6,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from beirflow.data.catalogue.catalogue import Reference
 from beirflow.ranking.anserini_run import as_written
 from beirflow.ranking.judged_ranking import make_ranking
 from beirflow.ranking.measures.all_measures import MEASURES
-
-CONVENTIONS_OF_MEANS = "conventions"
-"""Key in the record of metrics: by name of conventions that differ from ours, the means of published measures under them."""
 
 NONE: Mapping[str, float] = MappingProxyType({})
 
@@ -65,13 +60,6 @@ CONVENTIONS: Mapping[str, Convention] = {
 def differ(name: str) -> bool:
     """Test whether conventions rank otherwise than we do."""
     return CONVENTIONS[name].read is not as_ranked
-
-
-def by_source(means: Mapping[str, Any], reference: Reference) -> float | None:
-    """Return our value of a published score under the conventions of its source, from the record of metrics; None without it."""
-    values = means.get(CONVENTIONS_OF_MEANS, {}).get(reference.conventions, means["measures"])
-    found: float | None = values.get(reference.computed)
-    return found
 
 
 def measure_under(

@@ -16,7 +16,6 @@ from beirflow.core.errors import DataError
 from beirflow.core.losses import loss_in_words
 from beirflow.core.records import ASSUMED
 from beirflow.data.catalogue.catalogue import PUBLISHED, Catalogue, load_catalogue, mean_of_seeds, of_seeds
-from beirflow.evaluation.conventions import by_source
 from beirflow.evaluation.scores import most_documents, read_means
 
 SHOWN = (MAIN_MEASURE, "Recall@100", "MAP@100", "R_cap@100", "MRR@10", "P@10", "Hole@10")
@@ -134,7 +133,7 @@ def _dataset_row(catalogue: Catalogue, means: Mapping[str, Any], main_measure: s
         values = (
             (
                 reference.value,
-                by_source(means, reference),
+                reference.ours(means),
                 measures[name] - reference.value,
                 reference.tolerance(means["precisions"], of_forums="forums" in means),
                 reference.source,

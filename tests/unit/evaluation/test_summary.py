@@ -16,7 +16,6 @@ from beirflow.core.errors import DataError
 from beirflow.core.records import write_json
 from beirflow.data.catalogue.catalogue import load_catalogue
 from beirflow.data.catalogue.schema import CATALOGUE
-from beirflow.evaluation.conventions import by_source
 from beirflow.evaluation.scores import read_means
 from beirflow.evaluation.summary import COMPARED, ending_early, summarize, summary_table
 from beirflow.evaluation.terminal import WIDTH, for_terminal
@@ -159,7 +158,7 @@ def test_a_score_stands_as_its_source_evaluates_and_under_the_name_that_it_print
         assert row[f"conventions_{measure}"] == "anserini"
     means = read_means(results.paths["contriever", "trec-covid"])
     of_recall = [each for each in load_catalogue().references("contriever", "trec-covid") if each.measure == "Recall@100"]
-    values = {each.source: by_source(means, each) for each in of_recall}
+    values = {each.source: each.ours(means) for each in of_recall}
     assert (values["pyserini"], values["paper"]) == (MEASURES["Recall@100"], MEASURES["R_cap@100"])
 
 

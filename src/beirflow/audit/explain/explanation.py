@@ -16,7 +16,7 @@ from beirflow.core.layout import record_of
 from beirflow.core.records import Job, output_digest, read_json
 from beirflow.data.catalogue.catalogue import PUBLISHED, Reference, load_catalogue
 from beirflow.data.corpus_files import Documents, read_table
-from beirflow.evaluation.conventions import by_source, differ
+from beirflow.evaluation.conventions import differ
 from beirflow.evaluation.scores import read_means
 from beirflow.evaluation.systems import SettingValue, in_words, settings_and_origins
 from beirflow.ranking.run_file import read_run
@@ -90,7 +90,7 @@ def _own_documents(run: pa.Table, documents: pa.Table) -> set[str]:
 def _sentence(reference: Reference, means: Mapping[str, Any], varied: Mapping[str, Means]) -> str:
     """Return the difference of a published score to ours, and the conventions that alone explain it; empty without ours."""
     name, published, ours = reference.measure, reference.value, means["measures"].get(reference.measure)
-    value = by_source(means, reference)
+    value = reference.ours(means)
     if value is None or ours is None:
         return ""
     sentence = f"{name}: measured {ours:.4f}"
@@ -119,7 +119,7 @@ def _published_table(references: Sequence[Reference], means: Mapping[str, Any]) 
     rows = [
         [
             *map(Cell, (each.source, each.entry.get("precision", "not stated"), each.conventions, each.measure)),
-            *map(number, (each.value, by_source(means, each), means["measures"].get(each.measure))),
+            *map(number, (each.value, each.ours(means), means["measures"].get(each.measure))),
         ]
         for each in references
     ]

@@ -81,6 +81,12 @@ class Reference:
         """Our name of the measure."""
         return str(self.entry.get("printed_as", {}).get(self.dataset, {}).get(self.measure, self.measure))
 
+    def ours(self, means: Mapping[str, Any]) -> float | None:
+        """Return our value under the conventions of the source, from the record of metrics; None if it was not computed."""
+        values = means.get("conventions", {}).get(self.conventions, means["measures"])
+        found: float | None = values.get(self.computed)
+        return found
+
     def tolerance(self, precisions: Collection[str], *, of_forums: bool = False) -> float:
         """Return the difference that counts as a match with a result that was made in some precisions, none without a model.
 

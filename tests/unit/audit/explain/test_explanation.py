@@ -53,7 +53,7 @@ def page(
     means, per_query, qrels = (str(folder / pattern(**names)) for pattern in (METRICS, PER_QUERY, QRELS))
     Path(means).parent.mkdir(parents=True)
     of_run = {"run_path": run_path, "qrels_path": qrels, "means_path": means, "job": made.job}
-    of_evaluation = {"cutoffs": [10, 100], "conventions": [entry["conventions"]]}
+    of_evaluation = {"cutoffs": [10, 100], "conventions": {entry["conventions"]: ["NDCG@10"]}}
     steps.run(evaluate_run, made.job, [per_query, means], run=run_path, qrels=qrels, **of_evaluation, **names)
     path = folder / "explanation.html"
     settings = {"family": "lexical", "k1": 0.9}
