@@ -30,12 +30,9 @@ def evaluate_run(
     """Compute every measure of every judged query, and their means; some also under the conventions that name them."""
     corpus, hits, judged = qrels.record, run.read(), qrels.read()
     table = measure(hits, judged, cutoffs, ranked=True)
-    under = {
-        name: measure_under(
-            name, hits, judged, [each for each in conventions[name] if each in table], run.record.get(SELF_MATCHES, {})
-        )
-        for name in filter(differ, conventions)
-    }
+    own = run.record.get(SELF_MATCHES, {})
+    asked = {name: [each for each in conventions[name] if each in table] for name in filter(differ, conventions)}
+    under = {name: measure_under(name, hits, judged, asked[name], own) for name in asked if asked[name]}
     counts = {key: corpus["counts"][key] for key in (*CORPUS_COUNTS, RELEVANT, *KINDS) if key in corpus["counts"]}
     if CANDIDATE_PAIRS not in corpus["counts"]:  # these decide how many documents a run can have
         counts[RETRIEVED_LIMIT] = retrieved_limit(_lengths(hits, table["query_id"]))
