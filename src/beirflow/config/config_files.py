@@ -47,9 +47,9 @@ def _check_cache() -> None:
         ) from None
 
 
-def check_config_files(paths: Iterable[str]) -> None:
-    """Raise ConfigError with every missing file, syntax error and repeated key of some configuration files, with lines."""
-    Problems([line for path in paths for line in _problems_of(Path(path))]).raise_if_any(CONFIGURATION)
+def check_config_files(paths: Iterable[str], what: str = CONFIGURATION) -> None:
+    """Raise ConfigError with every missing file, syntax error and repeated key of files of ``what``, with lines."""
+    Problems([line for path in paths for line in _problems_of(Path(path))]).raise_if_any(what)
 
 
 def _problems_of(path: Path) -> list[str]:

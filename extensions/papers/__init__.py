@@ -1,0 +1,55 @@
+"""Papers as files: their printed values beside computed ones, with a verdict each, in one command."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from beirflow.core.extensions import Command, Extension, Page
+from beirflow.core.keys import Text
+from beirflow.core.patterns import Pattern, patterns_in
+from beirflow.extensions.papers import layout
+
+NAMES = sorted(path.stem for path in Path(__file__).parent.glob("papers/*.yaml"))
+"""Names of the papers of the project, by their files."""
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Keys of the configuration."""
+
+    papers: list[Text] = field(default_factory=list)
+    """Files of papers of your own, whose values are compared with the results; the name of each is that of its file."""
+
+
+def _check(experiment: Any, problems: Any) -> None:
+    for path in map(Path, experiment.config["papers"]):
+        if not path.is_file() or path.suffix != ".yaml":
+            problems.add("papers", str(path), "expected a file of a paper that ends in .yaml; there is none")
+        elif path.stem in NAMES:
+            problems.add("papers", str(path), f"there is a paper {path.stem} already; rename the file")
+
+
+def _printed(name: str) -> Mapping[str, Any]:
+    from beirflow.extensions.papers.page import printed_digest
+
+    return printed_digest(name)
+
+
+def _page(name: str) -> Page:
+    return Page(Pattern(layout.PAGE(paper=name)), f"Printed and computed values of {name}", partial(_printed, name))
+
+
+EXTENSION = Extension(
+    folder=Path(__file__).parent,
+    keys=Keys,
+    patterns=patterns_in(layout),
+    targets={f"papers/{name}": (Pattern(layout.PAGE(paper=name)), "printed and computed values") for name in NAMES},
+    files={layout.PAGE: "printed values of a paper beside computed ones"},
+    names={"paper": lambda: NAMES},
+    pages={Pattern(layout.RECORD(paper=name)): _page(name) for name in NAMES},
+    commands={"paper": Command(f"{__name__}.commands.paper")},
+    check=_check,
+    without_influence=("papers",),
+)

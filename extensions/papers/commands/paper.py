@@ -1,0 +1,128 @@
+"""``beirflow paper``: the printed values of a paper beside those of its systems here."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from beirflow.cli.workflow_call import add_call_arguments, call_workflow, results_folder
+from beirflow.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from beirflow.config.experiment import Experiment
+    from beirflow.extensions.papers.read import Paper
+
+HELP = "run what a paper prints, and say of each value if it is equal here"
+PASSES_ON = True
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add what the command takes."""
+    what = "a paper by its name, or a file of one of your own; without a word, all are listed"
+    add_call_arguments(parser, "[NAME | FILE]", what, "Example: beirflow paper contriever-2021 --datasets nfcorpus,scifact")
+    parser.add_argument("--datasets", metavar="NAMES", help="only these of its datasets, with commas between them")
+    parser.add_argument("--systems", metavar="NAMES", help="only these of its systems, by the names in its file")
+    parser.add_argument("--from", dest="results", metavar="RESULTS", help="write the file of a paper from finished results")
+    parser.add_argument("--id", metavar="NAME", help="with --from: the name of the paper; its file is NAME.yaml here")
+    parser.add_argument("--title", metavar="TEXT", help="with --from: its title")
+
+
+def main(options: Namespace) -> int:
+    """List papers, write one, or run the workflow on one; return the exit status."""
+    if options.results is not None:
+        return _write(options)
+    if len(options.words) > 1:
+        raise ConfigError(f"found {' '.join(options.words)}; expected the name of one paper")
+    if not options.words:
+        return _list(options)
+    from beirflow.extensions.papers.configure import configuration_of_paper
+    from beirflow.extensions.papers.files import paper_files
+    from beirflow.extensions.papers.read import read_paper
+
+    (word,) = options.words
+    path = _file(word)
+    paper = read_paper(path)
+    given = configuration_of_paper(paper, _named(options.datasets), _named(options.systems))
+    if path not in paper_files().values():
+        given["papers"] = [str(path.absolute())]
+    sys.stdout.write(_cost(paper, options, given))
+    sys.stdout.flush()
+    return call_workflow(options, config_files=[], targets=[f"papers/{paper.name}"], given=given)
+
+
+def _file(word: str) -> Path:
+    """Return the file of a paper. Raise ConfigError if there is none."""
+    from beirflow.data.catalogue.schema import choices
+    from beirflow.extensions.papers.files import paper_files
+
+    known = paper_files()
+    if word in known:
+        return known[word]
+    if not Path(word).is_file():
+        raise ConfigError(f"{word}: there is no such paper or file; {choices(word, known)}")
+    return Path(word)
+
+
+def _named(words: str | None) -> list[str]:
+    return [name for name in (words or "").replace(" ", ",").split(",") if name]
+
+
+def _experiment(options: Namespace, given: dict[str, Any]) -> "Experiment":
+    """Return the experiment of the configuration of a call."""
+    from beirflow.config.load import load_experiment
+    from beirflow.run.undocumented import configuration_of, parse_options
+
+    config, own = configuration_of(options.configfile, given, parse_options(options.rest)[0].config or [])
+    return load_experiment(config, options.configfile, own_keys=own)
+
+
+def _cost(paper: "Paper", options: Namespace, given: dict[str, Any]) -> str:
+    """Return what a paper costs here, before anything runs."""
+    from beirflow.config.estimate import estimate
+
+    experiment = _experiment(options, given)
+    text = estimate(experiment=experiment, results=Path(experiment.config["results"]))
+    lines = [line for line in text.splitlines() if not line.startswith("To ")]
+    return "\n".join([f"{paper.content['title']}, before anything runs:", *lines, ""])
+
+
+def _list(options: Namespace) -> int:
+    """Print the papers with the number of their values, and of those that are or can be computed here."""
+    from beirflow.extensions.papers.configure import values_here
+    from beirflow.extensions.papers.files import paper_files
+    from beirflow.extensions.papers.read import read_paper
+
+    papers = [read_paper(path) for path in paper_files().values()]
+    experiment = _experiment(options, {"datasets": "all", "systems": ["bm25"]})
+    rows = [(paper.name, *map(str, values_here(paper, experiment)), paper.content["title"]) for paper in papers]
+    sys.stdout.write(_aligned([("paper", "values", "computed", "at hand", "title"), *rows]))
+    sys.stdout.write("At hand: dataset and model are on this machine. To run one: beirflow paper <paper> [--datasets …]\n")
+    return 0
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    first, *numbers, _ = range(len(widths))
+    lines = []
+    for row in rows:
+        cells = [row[first].ljust(widths[first]), *(row[place].rjust(widths[place]) for place in numbers), row[-1]]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join([*lines, ""])
+
+
+def _write(options: Namespace) -> int:
+    """Write the file of a paper from results; return the exit status."""
+    from beirflow.config.wrong_keys import errors_of
+    from beirflow.core.keys import Name
+    from beirflow.extensions.papers.write import paper_of_results
+
+    if not options.id or errors_of(options.id, Name):
+        raise ConfigError("--id: expected the name of the paper, such as ours-2027: letters, digits, dots and dashes")
+    path = Path(f"{options.id}.yaml")
+    if path.exists():
+        raise ConfigError(f"{path} is there already and stays as it is; choose another --id")
+    folder = Path(results_folder(options.results))
+    path.write_text(paper_of_results(folder, options.id, options.title or options.id), encoding="utf-8")
+    sys.stdout.write(f"{path} has the values of {options.results}. To compare with them: beirflow paper {path}\n")
+    return 0

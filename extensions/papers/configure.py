@@ -1,0 +1,91 @@
+"""The configuration that runs a paper, and what of it is here already."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from beirflow.config.experiment import Experiment
+from beirflow.core.errors import BeirflowError, ConfigError
+from beirflow.core.layout import CORPUS, METRICS, RESULTS
+from beirflow.data.catalogue.catalogue import load_catalogue
+from beirflow.data.catalogue.schema import choices
+from beirflow.extensions.papers.read import Paper
+from beirflow.models.model_places import model_folder, towers
+from beirflow.models.settings import ModelSettings
+
+
+def configuration_of_paper(paper: Paper, datasets: Sequence[str] = (), systems: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the systems, datasets and measures of a paper as a configuration; of all, or of some.
+
+    Datasets that only their users have are left out unless they are named. Raises ConfigError for a name that is not in the
+    paper, or if nothing is left to run.
+    """
+    rows = rows_of(paper, paper.datasets)
+    for kind, named, known in (("--datasets", datasets, rows), ("--systems", systems, paper.systems)):
+        for name in named:
+            if name not in known:
+                raise ConfigError(f"{kind}: the paper {paper.name} has no {name}; {choices(name, known)}")
+    own_copies = load_catalogue().own_copies
+    chosen = list(datasets) or [name for name in rows if name not in own_copies]
+    named = [name for name in systems or paper.systems if paper.names(name)]
+    if not named:
+        needs = next(iter(paper.systems.values()))["needs"]
+        raise ConfigError(f"no system of {paper.name} can be run here: {needs}")
+    own = {paper.custom_name(name): dict(entry) for name in named if (entry := paper.entry(name))}
+    cutoffs = {int(each.partition("@")[2]) for each in paper.content["measures"]}
+    return {
+        "systems": list(dict.fromkeys(paper.names(name)[0] for name in named)),
+        "datasets": chosen,
+        # Which give the printed values, where a model has a choice.
+        "precision": "float32",
+        "cutoffs": sorted({1, 3, 5, 10, 100, 1000} | cutoffs),
+        "custom": {"systems": own, "datasets": dict(paper.content["datasets"])},
+    }
+
+
+def rows_of(paper: Paper, names: Iterable[str]) -> list[str]:
+    """Return the datasets that a configuration can name, for some of a paper: of forums, the dataset of these."""
+    catalogue = load_catalogue().known_datasets
+    row_of = {corpus.name: corpus.row for corpora in catalogue.values() for corpus in corpora}
+    return list(dict.fromkeys(name if name in catalogue else row_of.get(name, name) for name in names))
+
+
+def values_here(paper: Paper, experiment: Experiment) -> tuple[int, int, int]:
+    """Return the number of printed values, of those that are computed, and of those with data and model on this machine."""
+    results = Path(experiment.config["results"])
+    names = {system: next((name for name in paper.names(system) if name in experiment.systems), "") for system in paper.systems}
+    models = {system: bool(name) and _has_model(experiment, name) for system, name in names.items()}
+    data = {name: _has_data(experiment, results, name) for name in paper.datasets}
+    computed = [(results / METRICS(system=names[each.system], dataset=each.dataset)).is_file() for each in paper.values]
+    at_hand = [there or (models[each.system] and data[each.dataset]) for each, there in zip(paper.values, computed, strict=True)]
+    return len(paper.values), sum(computed), sum(at_hand)
+
+
+def _has_data(experiment: Experiment, results: Path, name: str) -> bool:
+    """Test whether a dataset, or the corpus of a forum, is on this machine."""
+    names = [corpus.name for corpus in experiment.rows.get(name, ())] or [name]
+    return all(each in experiment.datasets and _is_here(experiment, results, each) for each in names)
+
+
+def _is_here(experiment: Experiment, results: Path, corpus: str) -> bool:
+    if (results / CORPUS(dataset=corpus)).is_file():
+        return True
+    try:
+        files = experiment.source_files(corpus)
+    except ConfigError:  # of a dataset that only its users have
+        return False
+    return all(Path(path.replace(RESULTS, str(results))).exists() for path in files)
+
+
+def _has_model(experiment: Experiment, name: str) -> bool:
+    """Test whether the models of a system, and of those that it is made from, are on this machine."""
+    for each in experiment.with_needed([name], experiment.systems):
+        settings = experiment.systems[each].settings
+        if not isinstance(settings, ModelSettings) or experiment.model_files(each):
+            continue
+        try:
+            for tower in towers(settings):
+                model_folder(tower)
+        except BeirflowError:
+            return False
+    return True

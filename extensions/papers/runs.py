@@ -1,0 +1,69 @@
+"""The runs behind results: values under the conventions of a source, and the conventions that explain a difference."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from beirflow.audit.explain.variations import Variations
+from beirflow.core.layout import METRICS, QRELS, RUN, record_of
+from beirflow.core.records import output_digest, read_json
+from beirflow.data.catalogue.catalogue import Reference
+from beirflow.data.corpus_files import read_table
+from beirflow.evaluation.conventions import CONVENTIONS_OF_MEANS, by_source, differ, measure_under
+from beirflow.evaluation.scores import read_means
+from beirflow.ranking.run_file import read_run
+from beirflow.ranking.searched import SELF_MATCHES
+
+Means = Mapping[str, Any]  # a record of metrics
+
+
+class Runs:
+    """The runs in a folder of results, each read once."""
+
+    def __init__(self, results: Path) -> None:
+        self._results = results
+        self._last: tuple[Any, tuple[pa.Table, pa.Table]] = (None, (None, None))  # what was read last, and of which result
+
+    def under_conventions(self, reference: Reference, means: Means) -> float | None:
+        """Return our value of a printed one under the conventions of its source; None if its measure was not computed.
+
+        Records have it for published scores of the catalogue; for others, the run is evaluated again.
+        """
+        conventions, measure = reference.conventions, reference.computed
+        if not differ(conventions) or conventions in means.get(CONVENTIONS_OF_MEANS, {}) or measure not in means["measures"]:
+            return by_source(means, reference)
+        if forums := means.get("forums"):
+            of_forums = (read_means(str(self._results / METRICS(system=means["system"], dataset=each))) for each in forums)
+            values = [self.under_conventions(reference, each) for each in of_forums]
+            return sum(each for each in values if each is not None) / len(values)
+        return measure_under(conventions, *self._read(means), [measure], self._own(means))[measure]
+
+    def cause(self, reference: Reference, means: Means) -> str:
+        """Return the conventions that alone lead to a printed value, as ``beirflow explain`` finds them, or that none does."""
+        if "forums" in means:
+            return "a mean over forums, whose values are explained alone"
+        measure, own = reference.computed, self._own(means)
+        varied = Variations(*self._read(means), own, [measure]).of_the_run({*own})
+        apart = {how: abs(each[measure] - reference.value) for how, each in varied}
+        close = [how for how in apart if apart[how] <= reference.tolerance(means["precisions"])]
+        nearest = "; ".join(sorted(close, key=apart.__getitem__))
+        return f"equal with: {nearest}" if close else "no convention that `beirflow explain` varies explains it alone"
+
+    def _record(self, means: Means) -> tuple[str, dict[str, Any]]:
+        path = str(self._results / RUN(system=means["system"], dataset=means["dataset"]))
+        return path, read_json(record_of(path))
+
+    def _own(self, means: Means) -> Mapping[str, float]:
+        own: Mapping[str, float] = self._record(means)[1].get(SELF_MATCHES, {})
+        return own
+
+    def _read(self, means: Means) -> tuple[pa.Table, pa.Table]:
+        """Return the run and the judgements of a result."""
+        key = means["system"], means["dataset"]
+        if self._last[0] != key:
+            path, record = self._record(means)
+            run = read_run(path, output_digest(record, path), str(record_of(path)))
+            self._last = key, (run, read_table(str(self._results / QRELS(dataset=means["dataset"]))))
+        return self._last[1]
