@@ -84,7 +84,7 @@ def read_scores(means_paths: Sequence[str], measure: str, paper: Paper) -> Score
 
 @dataclass(frozen=True)
 class Evidence:
-    """Results of systems under the names that the paper's systems have in ``published.yaml``."""
+    """Results of systems under the names that ``paper.yaml`` has for the paper's systems."""
 
     scores: Scores  # NDCG@10
     paper: Paper  # the printed values

@@ -1,7 +1,7 @@
-"""The printed values of the BEIR paper, from ``catalogue/paper.yaml`` here and ``published.yaml`` of the catalogue."""
+"""The printed values of the BEIR paper: its file among the papers, and ``catalogue/paper.yaml`` here."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,17 +9,19 @@ from typing import Any
 from beirflow.core.digests import file_digest
 from beirflow.data.catalogue.catalogue import Catalogue, load_catalogue
 from beirflow.data.catalogue.schema import CATALOGUE, read_yaml
+from beirflow.extensions.papers.files import FOLDER
+from beirflow.extensions.papers.findings import Comparison, parse
 
 STUDIED = "trec-covid"  # the dataset whose unjudged documents the paper studies
-BM25 = "bm25-multifield"  # the paper's baseline, by its name in ``published.yaml``
-PRINTED = Path(__file__).parent / "catalogue/paper.yaml"
+BM25 = "bm25-multifield"  # the paper's baseline
+PRINTED = (Path(__file__).parent / "catalogue/paper.yaml", FOLDER / "beir-2021.yaml")
 
 
 @dataclass(frozen=True)
 class Paper:
     """The printed values of the paper."""
 
-    # by name in ``published.yaml``, in the order of table 2: ``label``, ``kind``, ``ours`` and more
+    # by name, in the order of table 2: ``label``, ``kind``, ``ours`` and more
     systems: Mapping[str, Mapping[str, Any]]
     # by name, in the order of table 2, those that are not public too: ``label``, ``task``, ``domain``, ``documents``, ``queries``
     # and more
@@ -32,6 +34,8 @@ class Paper:
     findings: Mapping[str, Mapping[str, Any]]  # by number, what the paper finds, and what decides over it
     # by dataset, the ``measures`` whose values may not be compared, and the ``reason``
     not_comparable: Mapping[str, Mapping[str, Any]]
+    in_domain: Sequence[str]  # the datasets that systems of the paper were trained on, which its averages leave out
+    comparisons: Mapping[str, Sequence[Comparison]]  # by number of a finding, those that decide over it
     made_otherwise: Mapping[str, str]  # by system, how its values were made otherwise than ours, where that is so
     # every part of the paper, ``part``: the tables and figures ``here``, and the reason for what is ``missing``
     scope: Sequence[Mapping[str, Any]]
@@ -42,19 +46,14 @@ class Paper:
         return [f"{entry['part']}: {entry['missing']}." for entry in self.scope if "missing" in entry]
 
     @property
-    def in_domain(self) -> list[str]:
-        """Return the datasets that systems of the paper were trained on, which its averages leave out."""
-        return [name for name, entry in self.datasets.items() if entry.get("in_domain")]
-
-    @property
     def zero_shot(self) -> list[str]:
         """Return the other datasets."""
-        return [name for name, entry in self.datasets.items() if not entry.get("in_domain")]
+        return [name for name, entry in self.datasets.items() if name not in self.in_domain]
 
     @property
     def not_public(self) -> list[str]:
         """Return the datasets that nobody may hand out."""
-        return [name for name, entry in self.datasets.items() if "ndcg" in entry]
+        return [name for name in self.datasets if name in load_catalogue().own_copies]
 
     def reason(self, dataset: str, measure: str) -> str:
         """Return the reason why values of a dataset may not be compared; empty if they may."""
@@ -79,23 +78,30 @@ class Paper:
 @cache
 def load_paper(folder: Path = CATALOGUE) -> Paper:
     """Read the printed values of the paper."""
-    content, catalogue = read_yaml(PRINTED), load_catalogue(folder)
-    datasets = {name: {**_known(catalogue, name), **entry} for name, entry in content["datasets"].items()}
-    ndcg: dict[tuple[str, str], float] = {}
-    made_otherwise: dict[str, str] = {}
-    for place, system in enumerate(content["systems"]):
-        for source in (*catalogue.published.get(system, ()), *catalogue.printed.get(system, ())):
-            if source["citation"].startswith(content["citation"]):
-                ndcg |= {(system, name): scores[0] for name, scores in source["scores"].items() if scores[0] is not None}
-                made_otherwise |= {system: source["note"]} if "note" in source else {}
-        ndcg |= {(system, name): entry["ndcg"][place] for name, entry in datasets.items() if "ndcg" in entry}
+    content, table = map(read_yaml, PRINTED)
+    catalogue = load_catalogue(folder)
+    names = {entry["label"]: name for name, entry in content["systems"].items()}
     alone = {name: content[name] for name in ("efficiency", "median_words", "places", "findings", "not_comparable", "scope")}
-    return Paper(content["systems"], datasets, ndcg, made_otherwise=made_otherwise, **alone)
+    return Paper(
+        systems=content["systems"],
+        datasets={name: {**_known(catalogue, name), **entry} for name, entry in content["datasets"].items()},
+        ndcg={(names[label], row): ndcg for label, entry in table["systems"].items() for row, (ndcg,) in entry["scores"].items()},
+        in_domain=table["in_domain"],
+        comparisons={each["number"]: _comparisons(each["compare"], names) for each in table["findings"]},
+        made_otherwise={names[label]: entry["note"] for label, entry in table["systems"].items() if "note" in entry},
+        **alone,
+    )
 
 
-def printed_digests(folder: Path = CATALOGUE) -> dict[str, str]:
-    """Return the sha256 of the files of the catalogue that hold the printed values, by name."""
-    return {path.name: file_digest(path) for path in (PRINTED, folder / "published.yaml")}
+def _comparisons(sentences: str | Sequence[str], names: Mapping[str, str]) -> list[Comparison]:
+    """Return the comparisons that sentences state, by the names of systems here."""
+    parsed = map(parse, [sentences] if isinstance(sentences, str) else sentences)
+    return [replace(each, first=names[each.first], second=names[each.second]) for each in parsed if each]
+
+
+def printed_digests() -> dict[str, str]:
+    """Return the sha256 of the files that hold the printed values, by name."""
+    return {path.name: file_digest(path) for path in PRINTED}
 
 
 def _known(catalogue: Catalogue, name: str) -> dict[str, Any]:

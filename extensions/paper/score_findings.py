@@ -24,8 +24,6 @@ from beirflow.extensions.paper.evidence import (
 from beirflow.extensions.paper.printed_values import BM25
 from beirflow.report.pages import counted, listed
 
-NEARLY_ALL = 16 / 18  # section 5, paragraph 4: "almost all (16/18) datasets"
-
 LEAST_IN_DOMAIN = 7 - 0.5
 """Points that BM25 is at least below the others in-domain; the text, paragraph 1: "7-18 points", rounded."""
 
@@ -95,8 +93,8 @@ def bm25_elsewhere(evidence: Evidence, _systems: Names, _datasets: Names) -> Con
     return conclude(2 * len(below) > len(systems) - 1, sentence, numbers, names)
 
 
-def above_bm25(holds: Callable[[int, int], bool]) -> Callable[[Evidence, Names, Names], Conclusion]:
-    """Return a test of the number of datasets, of n, on which a system is above BM25, for each of its systems that is here."""
+def above_bm25(number: str) -> Callable[[Evidence, Names, Names], Conclusion]:
+    """Return a test of the number of datasets on which each system of a finding that is here is above BM25, or below it."""
 
     def test(evidence: Evidence, systems: Names, _datasets: Names) -> Conclusion:
         here = [system for system in systems if system in evidence.systems]
@@ -108,9 +106,16 @@ def above_bm25(holds: Callable[[int, int], bool]) -> Callable[[Evidence, Names, 
         rest = f" {evidence.labels(lacking)} {is_or_are(lacking)} missing." if lacking else ""
         sentence = f"Of {counted(len(names), 'dataset')}, above BM25: {counts}.{_significant_counts(evidence, here, names)}{rest}"
         numbers = {**{f"{system} above": n for system, n in above.items()}, "datasets": len(names)}
-        return conclude(all(holds(n, len(names)) for n in above.values()), sentence, numbers, names)
+        return conclude(_holds(evidence, number, names), sentence, numbers, names)
 
     return test
+
+
+def _holds(evidence: Evidence, number: str, names: Names) -> bool:
+    """Test whether every count of a finding whose systems are here is as large over some datasets, as a share of them."""
+    counted = [each for each in evidence.paper.comparisons[number] if {each.first, each.second} <= {*evidence.systems}]
+    above = ((each, len(evidence.scores.above(each.first, each.second, names))) for each in counted if each.of)
+    return all(each.of * n >= each.least * len(names) for each, n in above)
 
 
 def _significant_counts(evidence: Evidence, systems: Names, names: Names) -> str:
@@ -154,14 +159,14 @@ def strong_training(evidence: Evidence, systems: Names, _datasets: Names) -> Con
     if len(here) < FEWEST:
         evidence.need("ance", "dpr")
     scores, names = evidence.scores, evidence.shared(*here)
-    least = {"ance": 14, "dpr": 17}
+    compared = ("ance", "dpr")
     best, next_best = sorted(here, key=lambda system: -scores.mean(system, names))[:2]
-    ahead = {system: len(scores.above("tas-b", system, names)) for system in here if system in least}
+    ahead = {system: len(scores.above("tas-b", system, names)) for system in here if system in compared}
     counts = [f"above {evidence.label(system)} on {n} of {counted(len(names), 'dataset')}" for system, n in ahead.items()]
     highest = f"the highest mean of {evidence.labels(here)} is that of {evidence.label(best)}"
     sentence = f"TAS-B is {' and '.join(counts) or 'compared with GenQ alone'}; {highest}"
     sentence += _difference(evidence, best, next_best, names)
-    holds = best == "tas-b" and all(18 * n >= least[system] * len(names) for system, n in ahead.items())
+    holds = best == "tas-b" and _holds(evidence, "5", names)
     return conclude(holds, sentence, {**{f"above {system}": n for system, n in ahead.items()}, "datasets": len(names)}, names)
 
 

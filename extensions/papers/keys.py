@@ -100,6 +100,8 @@ class Finding:
     """What the paper says."""
     compare: Comparison | Annotated[list[Comparison], MinLen(1), UNIQUE]
     """The comparison that decides; of several, all must hold."""
+    number: Text = LEFT_OUT
+    """Its number in the text of the paper, if it has one."""
     place: Text = LEFT_OUT
     """Where the paper says it."""
     measure: Measure = LEFT_OUT

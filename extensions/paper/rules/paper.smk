@@ -7,9 +7,7 @@ from beirflow.extensions.paper.printed_values import PRINTED
 from beirflow.extensions.paper import registry as of_paper
 from beirflow.extensions.paper.similarities import similarity_pairs
 
-printed = [
-    *map(on_this_machine, (str(PRINTED), f"{WORKFLOW}/catalogue/published.yaml"))
-]
+printed = [*map(on_this_machine, map(str, PRINTED))]
 
 
 rule tabulate_paper:
@@ -282,7 +280,7 @@ rule write_paper:
         templates=[
             *rules.write_report.input.templates,
             *map(
-                on_this_machine, sorted(map(str, PRINTED.parents[1].glob("report/*")))
+                on_this_machine, sorted(map(str, PRINTED[0].parents[1].glob("report/*")))
             ),
         ],
         printed=printed,

@@ -9,7 +9,7 @@ import pytest
 from beirflow.config.load import load_experiment
 from beirflow.config.systems import catalogue_systems
 from beirflow.core.errors import ConfigError
-from beirflow.data.catalogue.catalogue import load_catalogue
+from beirflow.data.catalogue.catalogue import PUBLISHED, load_catalogue
 from beirflow.extensions.papers.configure import configuration_of_paper
 from beirflow.extensions.papers.files import paper_files
 from beirflow.extensions.papers.findings import FAILS, HOLDS, UNDECIDED, judge
@@ -146,3 +146,19 @@ def test_it_is_the_sentence_that_decides_over_a_finding() -> None:
         assert judge([sentence], scores, [*datasets])[0] == expected, sentence
     assert judge([above.format(1, 3), above.format(2, 3)], scores, [*"xyz"])[0] == FAILS
     assert judge([above.format(1, 3)], {}, ["x"])[0] == UNDECIDED
+
+
+SHARED = [("beir-2021", "paper"), ("contriever-2021", "paper"), ("pyserini-2cr-beir", "pyserini")]
+
+
+@pytest.mark.parametrize(("name", "source"), SHARED)
+def test_values_that_the_catalogue_has_too_are_the_same(name: str, source: str) -> None:
+    paper, published, compared = PAPERS[name], load_catalogue().published, 0
+    for each in paper.values:
+        entries = [entry for ours in paper.names(each.system) for entry in published.get(ours, ()) if entry["source"] == source]
+        for entry in entries:
+            scores = dict(zip(PUBLISHED, entry["scores"].get(each.dataset, ()), strict=False))
+            if (value := scores.get(each.measure)) is not None:
+                assert value == each.value, each
+                compared += 1
+    assert compared >= 50

@@ -115,8 +115,6 @@ class Catalogue:
     datasets: Mapping[str, tuple[Dataset, ...]]  # by the name of the dataset, its corpora: one, or one a forum
     # by system of the catalogue, its sources, the most precise first, as in ``published.yaml``
     published: Mapping[str, list[dict[str, Any]]]
-    # by name in the BEIR paper, what it prints of other systems, which no result is compared with by name
-    printed: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
     # the same of datasets that may not be redistributed: only those who have a copy can evaluate on them
     own_copies: Mapping[str, tuple[Dataset, ...]] = field(default_factory=dict)
     # by dataset, its ``task`` and its ``domain``, as the paper of BEIR names them, and its ``language``
@@ -199,7 +197,6 @@ def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
         host=datasets["host"],
         datasets=rows,
         published=published["systems"],
-        printed=published["printed"],
         own_copies={name: corpora_of(name, entry, own_copy=True) for name, entry in datasets["own_copies"].items()},
         words={name: entry["words"] for name, entry in known.items()},
         kinds={name: {kind: entry[kind] for kind in KINDS} for name, entry in {**known, **newer.facts}.items()},

@@ -53,7 +53,7 @@ def test_documents_and_queries_add_up_and_every_archive_has_an_md5_of_its_own(kn
 
 
 def test_published_values_are_of_the_split_that_is_evaluated(known: Catalogue) -> None:
-    for sources in (*known.published.values(), *known.printed.values()):
+    for sources in known.published.values():
         for source in sources:
             others = source.get("other_splits", {})
             assert all(any(name == key or name.startswith(f"{key}.") for name in source["scores"]) for key in others)
@@ -102,8 +102,7 @@ def test_the_most_precise_score_that_may_be_compared_is_the_reference(
 
 def test_sources_stand_in_the_order_of_their_precision_and_no_score_has_more_decimals(known: Catalogue) -> None:
     assert set(known.published) <= set(catalogue_systems())  # whose names no other system may have
-    assert not set(known.printed) & set(catalogue_systems())
-    for sources in (*known.published.values(), *known.printed.values()):
+    for sources in known.published.values():
         assert len({source["source"] for source in sources}) == len(sources)  # a source names one entry of a system
         decimals = [source["decimals"] for source in sources]
         assert decimals == sorted(decimals, reverse=True)
@@ -159,7 +158,7 @@ def test_every_key_of_the_catalogue_is_known_and_every_value_is_of_its_kind() ->
         assert OF_A_COLLECTION <= entry.keys() <= OF_A_COLLECTION | OF_A_MEMBER | {"citation", "of_beir"}, name
         forums = [forum for member in entry["members"].values() for forum in member.get("forums", {}).values()]
         assert all(each.keys() <= OF_A_MEMBER for each in (*entry["members"].values(), *forums)), name
-    for name, sources in [pair for part in ("printed", "systems") for pair in content("published")[part].items()]:
+    for name, sources in content("published")["systems"].items():
         for source in sources:
             assert OF_A_SOURCE <= source.keys() <= OF_A_SOURCE | FURTHER_OF_A_SOURCE, name
             values = [value for scores in source["scores"].values() for value in scores if value is not None]
