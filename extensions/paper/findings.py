@@ -1,8 +1,8 @@
 """The findings of the BEIR paper, tested on the results here and on its printed values: verdicts that know what is missing.
 
-What the paper says, and what decides over it, is in ``catalogue/paper.yaml``; ``beir-2021.yaml`` has comparisons of systems. A test
-is a function from results to a sentence, its numbers and a verdict: :mod:`beirflow.extensions.paper.score_findings` has those of
-scores, and ``further_findings.py`` the others. A count is over the datasets on which all systems that it names have a score,
+What the paper says, and what decides over it, is in ``catalogue/paper.yaml``, comparisons of systems in ``beir-2021.yaml``. A
+test is a function from results to a sentence, its numbers and a verdict: ``score_findings.py`` has those of scores, and
+``further_findings.py`` the others. A count is over the datasets on which all systems that it names have a score,
 those that systems were trained on left out. ``docs/files.md`` describes ``claims.csv``.
 """
 

@@ -11,7 +11,7 @@ from beirflow.core.keys import Text
 from beirflow.core.patterns import Pattern, patterns_in
 from beirflow.extensions.papers import layout
 
-NAMES = sorted(path.stem for path in Path(__file__).parent.glob("papers/*.yaml"))
+NAMES = sorted(path.stem for path in Path(__file__).parent.glob("catalogue/*.yaml"))
 """Names of the papers of the project, by their files."""
 
 
@@ -37,18 +37,16 @@ def _printed(name: str) -> Mapping[str, Any]:
     return printed_digest(name)
 
 
-def _page(name: str) -> Page:
-    return Page(Pattern(layout.PAGE(paper=name)), f"Printed and computed values of {name}", partial(_printed, name))
-
+PAGES = {name: Pattern(layout.PAGE(paper=name)) for name in NAMES}
 
 EXTENSION = Extension(
     folder=Path(__file__).parent,
     keys=Keys,
     patterns=patterns_in(layout),
-    targets={f"papers/{name}": (Pattern(layout.PAGE(paper=name)), "printed and computed values") for name in NAMES},
+    targets={f"papers/{name}": (page, "printed and computed values") for name, page in PAGES.items()},
     files={layout.PAGE: "printed values of a paper beside computed ones"},
     names={"paper": lambda: NAMES},
-    pages={Pattern(layout.RECORD(paper=name)): _page(name) for name in NAMES},
+    pages={Pattern(layout.RECORD(paper=each)): Page(page, each, partial(_printed, each)) for each, page in PAGES.items()},
     commands={"paper": Command(f"{__name__}.commands.paper")},
     check=_check,
     without_influence=("papers",),

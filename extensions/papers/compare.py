@@ -126,12 +126,8 @@ class Comparison:
             others = content["in_domain"] or ()
             datasets = finding.get("datasets") or [name for name in self.paper.datasets if name not in others]
             sentences = as_list(finding["compare"])
-            row = {
-                "says": finding["says"],
-                "place": finding.get("place", ""),
-                "compare": "; ".join(sentences),
-                "measure": measure,
-            }
+            row = {key: finding.get(key, "") for key in ("number", "says", "place")}
+            row |= {"compare": "; ".join(sentences), "measure": measure}
             for kind, scores in (("printed", printed), ("here", computed)):
                 row[kind], row[f"found_{kind}"] = judge(sentences, scores, datasets)
             rows.append(row)

@@ -63,29 +63,24 @@ def values_here(paper: Paper, experiment: Experiment) -> tuple[int, int, int]:
 
 def _has_data(experiment: Experiment, results: Path, name: str) -> bool:
     """Test whether a dataset, or the corpus of a forum, is on this machine."""
-    names = [corpus.name for corpus in experiment.rows.get(name, ())] or [name]
-    return all(each in experiment.datasets and _is_here(experiment, results, each) for each in names)
 
+    def is_here(corpus: str) -> bool:
+        files = (Path(path.replace(RESULTS, str(results))) for path in experiment.source_files(corpus))
+        return (results / CORPUS(dataset=corpus)).is_file() or all(file.exists() for file in files)
 
-def _is_here(experiment: Experiment, results: Path, corpus: str) -> bool:
-    if (results / CORPUS(dataset=corpus)).is_file():
-        return True
     try:
-        files = experiment.source_files(corpus)
-    except ConfigError:  # of a dataset that only its users have
+        return all(map(is_here, [corpus.name for corpus in experiment.rows.get(name, ())] or [name]))
+    except (ConfigError, KeyError):  # of a dataset that only its users have, or of a part of one
         return False
-    return all(Path(path.replace(RESULTS, str(results))).exists() for path in files)
 
 
 def _has_model(experiment: Experiment, name: str) -> bool:
     """Test whether the models of a system, and of those that it is made from, are on this machine."""
-    for each in experiment.with_needed([name], experiment.systems):
-        settings = experiment.systems[each].settings
-        if not isinstance(settings, ModelSettings) or experiment.model_files(each):
-            continue
-        try:
-            for tower in towers(settings):
-                model_folder(tower)
-        except BeirflowError:
-            return False
-    return True
+    needed = experiment.with_needed([name], experiment.systems)
+    settings = [experiment.systems[each].settings for each in needed if not experiment.model_files(each)]
+    try:
+        for tower in (tower for each in settings if isinstance(each, ModelSettings) for tower in towers(each)):
+            model_folder(tower)
+    except BeirflowError:
+        return False
+    return all(experiment.expansions.files(added) for each in needed for added in experiment.expansions.of_system(each))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-FOLDER = Path(__file__).parent / "papers"
+FOLDER = Path(__file__).parent / "catalogue"
 
 
 def paper_files(own: Iterable[str] = ()) -> dict[str, Path]:

@@ -5,12 +5,23 @@ from typing import Annotated, Any, ClassVar
 
 from annotated_types import Interval, MinLen
 
-from beirflow.core.keys import LEFT_OUT, UNIQUE, Expected, Keys, Name, OrNull, Share, Text, Texts, matching
+from beirflow.config.systems import absent_systems, catalogue_systems
+from beirflow.core.keys import LEFT_OUT, UNIQUE, Expected, Keys, Name, OrNull, Share, Text
 from beirflow.evaluation.conventions import CONVENTIONS
 from beirflow.extensions.papers.findings import FORMS, parse
+from beirflow.ranking.measures.all_measures import MEASURES
+
+
+def is_measure(text: str) -> bool:
+    """Test whether a text is a measure with its cutoff."""
+    name, _, cutoff = text.partition("@")
+    return name in MEASURES and cutoff.isdecimal()
+
 
 Comparison = Annotated[str, Expected(parse, f"expected {' or '.join(FORMS)}")]
-Measure: Any = matching(r"[A-Za-z_+-]+[\w+-]*@\d+", "a measure with its cutoff, such as NDCG@10")
+KNOWN_SYSTEMS = (*catalogue_systems(), *absent_systems())
+Measure = Annotated[str, Expected(is_measure, "expected a measure with its cutoff, such as NDCG@10; `list measures` has all")]
+SystemName = Annotated[str, Expected(KNOWN_SYSTEMS.__contains__, choices=KNOWN_SYSTEMS)]
 Names = Annotated[list[Text], MinLen(1), UNIQUE]
 ConventionsName = Annotated[str, Expected(CONVENTIONS.__contains__, choices=(*CONVENTIONS,))]
 Decimals = Annotated[int, Interval(ge=1, le=6)]
@@ -72,7 +83,7 @@ class PrintedSystem:
 
     scores: dict[str, Annotated[list[OrNull[Share]], MinLen(1)]]
     """By dataset, its values in the order of measures, as fractions; null for one that is not printed."""
-    system: Texts = LEFT_OUT
+    system: SystemName | Annotated[list[SystemName], MinLen(1), UNIQUE] = LEFT_OUT
     """The system of the catalogue; of several, the first that is configured."""
     settings: dict[str, Any] = field(default_factory=dict)
     """The settings that the source states: of another value than in the catalogue, they make a system of their own."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from beirflow.config.config_files import check_config_files, key_places
 from beirflow.config.models import keys_of, model_of
-from beirflow.config.systems import absent_systems, catalogue_systems
+from beirflow.config.systems import catalogue_systems
 from beirflow.config.wrong_keys import problems_of
 from beirflow.core.outside_yaml import parse_yaml
 from beirflow.data.catalogue.catalogue import load_catalogue
@@ -16,7 +16,6 @@ from beirflow.data.catalogue.choice import corpora_named
 from beirflow.data.catalogue.schema import MISSING, Problems, choices
 from beirflow.extensions.papers.findings import parse
 from beirflow.extensions.papers.keys import PaperKeys, PrintedSystem
-from beirflow.ranking.measures.all_measures import MEASURES
 
 Entry = Mapping[str, Any]
 
@@ -86,17 +85,16 @@ class Paper:
         stated, settings = self.systems[system]["system"], self.systems[system]["settings"]
         if not stated:
             return dict(settings) or None
-        base = stated if isinstance(stated, str) else stated[0]
-        known = asdict(catalogue_systems()[base].settings) if base in catalogue_systems() else {}
-        others = {key: value for key, value in settings.items() if known.get(key, value) != value}
+        base = as_list(stated)[0]
+        known = asdict(catalogue_systems()[base].settings) if base in catalogue_systems() else settings
+        others = {key: value for key, value in settings.items() if key not in known or known[key] != value}
         return {"base": base, **others} if others else None
 
     def names(self, system: str) -> list[str]:
         """Return the names of configured systems that are this one, the best first."""
         if self.entry(system) is not None:
             return [self.custom_name(system)]
-        stated = self.systems[system]["system"] or []
-        return [stated] if isinstance(stated, str) else list(stated)
+        return list(as_list(self.systems[system]["system"] or []))
 
 
 def read_paper(path: Path) -> Paper:
@@ -130,9 +128,6 @@ class _Checks:
 
     def check(self) -> None:
         """Note every problem."""
-        for key, measure in self._measures():
-            if (name := measure.partition("@")[0]) not in MEASURES:
-                self._problems.add(key, measure, choices(name, MEASURES))
         for key, dataset in self._named_datasets():
             if dataset not in self._datasets and corpora_named(dataset, self._rows) is None:
                 allowed = choices(dataset, self._datasets)
@@ -143,16 +138,6 @@ class _Checks:
         for number, finding in enumerate(self._content["findings"]):
             for sentence in as_list(finding["compare"]):
                 self._check_finding(f"findings.{number}.compare", sentence)
-
-    def _measures(self) -> Iterator[tuple[str, str]]:
-        """Yield every measure with its key."""
-        yield from (("measures", each) for each in self._content["measures"])
-        for dataset, others in self._content["printed_as"].items():
-            yield from (
-                (f"printed_as.{dataset}.{printed}", each) for printed, measure in others.items() for each in (printed, measure)
-            )
-        for number, finding in enumerate(self._content["findings"]):
-            yield from ((f"findings.{number}.measure", each) for each in [finding.get("measure")] if each)
 
     def _named_datasets(self) -> Iterator[tuple[str, str]]:
         """Yield every dataset with its key."""
@@ -166,16 +151,13 @@ class _Checks:
                 yield from ((f"systems.{system}.{key}.{name}", name) for name in entry[key])
 
     def _check_system(self, key: str, entry: Entry) -> None:
-        problems, sources, known = self._problems, self._content["sources"], catalogue_systems()
+        problems, sources = self._problems, self._content["sources"]
         if entry["source"] is None and len(sources) > 1:
             problems.add(f"{key}.source", MISSING, f"values without a source; name one of {', '.join(sources)}")
         elif entry["source"] is not None and entry["source"] not in sources:
             problems.add(f"{key}.source", entry["source"], choices(entry["source"], sources))
         if not (entry["system"] or entry["settings"] or entry["needs"]):
             problems.add(f"{key}.system", MISSING, "expected a system of the catalogue, settings of one, or what it needs")
-        for system in as_list(entry["system"] or []):
-            if system not in known and system not in absent_systems():
-                problems.add(f"{key}.system", system, choices(system, known))
 
     def _check_values(self, key: str, entry: Entry) -> None:
         decimals, measures = entry["decimals"] or self._content["decimals"], self._content["measures"]

@@ -20,11 +20,10 @@ Means = Mapping[str, Any]  # a record of metrics
 
 
 class Runs:
-    """The runs in a folder of results, each read once."""
+    """The runs in a folder of results."""
 
     def __init__(self, results: Path) -> None:
         self._results = results
-        self._last: tuple[Any, tuple[pa.Table, pa.Table]] = (None, (None, None))  # what was read last, and of which result
 
     def under_conventions(self, reference: Reference, means: Means) -> float | None:
         """Return our value of a printed one under the conventions of its source; None if its measure was not computed.
@@ -38,32 +37,23 @@ class Runs:
             of_forums = (read_means(str(self._results / METRICS(system=means["system"], dataset=each))) for each in forums)
             values = [self.under_conventions(reference, each) for each in of_forums]
             return sum(each for each in values if each is not None) / len(values)
-        return measure_under(conventions, *self._read(means), [measure], self._own(means))[measure]
+        run, qrels, own = self._read(means)
+        return measure_under(conventions, run, qrels, [measure], own)[measure]
 
     def cause(self, reference: Reference, means: Means) -> str:
         """Return the conventions that alone lead to a printed value, as ``beirflow explain`` finds them, or that none does."""
         if "forums" in means:
             return "a mean over forums, whose values are explained alone"
-        measure, own = reference.computed, self._own(means)
-        varied = Variations(*self._read(means), own, [measure]).of_the_run({*own})
+        measure, (run, qrels, own) = reference.computed, self._read(means)
+        varied = Variations(run, qrels, own, [measure]).of_the_run({*own})
         apart = {how: abs(each[measure] - reference.value) for how, each in varied}
         close = [how for how in apart if apart[how] <= reference.tolerance(means["precisions"])]
         nearest = "; ".join(sorted(close, key=apart.__getitem__))
         return f"equal with: {nearest}" if close else "no convention that `beirflow explain` varies explains it alone"
 
-    def _record(self, means: Means) -> tuple[str, dict[str, Any]]:
+    def _read(self, means: Means) -> tuple[pa.Table, pa.Table, Mapping[str, float]]:
+        """Return the run and the judgements of a result, and the scores of self matches by query."""
         path = str(self._results / RUN(system=means["system"], dataset=means["dataset"]))
-        return path, read_json(record_of(path))
-
-    def _own(self, means: Means) -> Mapping[str, float]:
-        own: Mapping[str, float] = self._record(means)[1].get(SELF_MATCHES, {})
-        return own
-
-    def _read(self, means: Means) -> tuple[pa.Table, pa.Table]:
-        """Return the run and the judgements of a result."""
-        key = means["system"], means["dataset"]
-        if self._last[0] != key:
-            path, record = self._record(means)
-            run = read_run(path, output_digest(record, path), str(record_of(path)))
-            self._last = key, (run, read_table(str(self._results / QRELS(dataset=means["dataset"]))))
-        return self._last[1]
+        record = read_json(record_of(path))
+        run = read_run(path, output_digest(record, path), str(record_of(path)))
+        return run, read_table(str(self._results / QRELS(dataset=means["dataset"]))), record.get(SELF_MATCHES, {})

@@ -40,9 +40,7 @@ def paper_of_results(folder: Path, name: str, title: str) -> str:
         "measures": measures,
         "decimals": DECIMALS,
         "precision": configuration["precision"],
-        "sources": {
-            "results": {"manifest": file_digest(folder / MANIFEST), "place": METRICS.replace("{", "<").replace("}", ">")}
-        },
+        "sources": {"results": {"manifest": file_digest(folder / MANIFEST), "place": PLACE}},
         "datasets": {
             row: custom.get("datasets", {}).get(row, {"path": corpora[0]["path"]})
             for row, corpora in manifest["datasets"].items()

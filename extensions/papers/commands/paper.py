@@ -2,7 +2,6 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from beirflow.config.experiment import Experiment
     from beirflow.extensions.papers.read import Paper
 
-HELP = "run what a paper prints, and say of each value if it is equal here"
+HELP = "run what a paper prints, and compare each value"
 PASSES_ON = True
 
 
@@ -21,11 +20,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add what the command takes."""
     what = "a paper by its name, or a file of one of your own; without a word, all are listed"
     add_call_arguments(parser, "[NAME | FILE]", what, "Example: beirflow paper contriever-2021 --datasets nfcorpus,scifact")
-    parser.add_argument("--datasets", metavar="NAMES", help="only these of its datasets, with commas between them")
-    parser.add_argument("--systems", metavar="NAMES", help="only these of its systems, by the names in its file")
-    parser.add_argument("--from", dest="results", metavar="RESULTS", help="write the file of a paper from finished results")
-    parser.add_argument("--id", metavar="NAME", help="with --from: the name of the paper; its file is NAME.yaml here")
-    parser.add_argument("--title", metavar="TEXT", help="with --from: its title")
+    parser.add_argument("--datasets", metavar="NAMES", help="of its datasets, these")
+    parser.add_argument("--systems", metavar="NAMES", help="of its systems, these")
+    parser.add_argument("--from", dest="results", metavar="RESULTS", help="write a paper from finished results")
+    parser.add_argument("--id", metavar="NAME", help="its name; the file is NAME.yaml")
+    parser.add_argument("--title", metavar="TEXT", help="its title")
 
 
 def main(options: Namespace) -> int:
@@ -89,26 +88,19 @@ def _cost(paper: "Paper", options: Namespace, given: dict[str, Any]) -> str:
 
 def _list(options: Namespace) -> int:
     """Print the papers with the number of their values, and of those that are or can be computed here."""
+    import pandas as pd
+
     from beirflow.extensions.papers.configure import values_here
     from beirflow.extensions.papers.files import paper_files
     from beirflow.extensions.papers.read import read_paper
 
     papers = [read_paper(path) for path in paper_files().values()]
     experiment = _experiment(options, {"datasets": "all", "systems": ["bm25"]})
-    rows = [(paper.name, *map(str, values_here(paper, experiment)), paper.content["title"]) for paper in papers]
-    sys.stdout.write(_aligned([("paper", "values", "computed", "at hand", "title"), *rows]))
+    rows = [(paper.name, *values_here(paper, experiment), paper.content["title"]) for paper in papers]
+    table = pd.DataFrame(rows, columns=["paper", "values", "computed", "at hand", "title"]).set_index("paper")
+    sys.stdout.write(f"{table.to_string(index_names=False, formatters={'title': '  {}'.format}, justify='left')}\n")
     sys.stdout.write("At hand: dataset and model are on this machine. To run one: beirflow paper <paper> [--datasets …]\n")
     return 0
-
-
-def _aligned(rows: Sequence[tuple[str, ...]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    first, *numbers, _ = range(len(widths))
-    lines = []
-    for row in rows:
-        cells = [row[first].ljust(widths[first]), *(row[place].rjust(widths[place]) for place in numbers), row[-1]]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join([*lines, ""])
 
 
 def _write(options: Namespace) -> int:

@@ -1,7 +1,5 @@
 """Printed values of papers beside those of the configured systems and datasets."""
 
-from pathlib import Path
-
 from beirflow.extensions.papers import layout as of_papers
 from beirflow.extensions.papers.files import paper_files
 
@@ -15,13 +13,7 @@ rule compare_paper:
         runs=expand(at(layout.RUN), **corpora),
         qrels=expand(at(layout.QRELS), dataset=experiment.chosen_datasets),
         manifest=rules.summarize.output.manifest,
-        templates=[
-            *rules.write_report.input.templates,
-            *map(
-                on_this_machine,
-                sorted(map(str, Path(of_papers.__file__).parent.glob("report/*"))),
-            ),
-        ],
+        templates=rules.write_report.input.templates,
     output:
         page=at(of_papers.PAGE),
         cells=at(of_papers.CELLS),

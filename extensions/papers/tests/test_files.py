@@ -113,7 +113,7 @@ def test_settings_of_another_value_make_a_system_of_their_own(tmp_path: Path) ->
         ("systems:\n", "  more: {url: x, place: y}\nsystems:\n", "first.source: missing; values without a source; name one of"),
         ("    needs: weights", "    needs: weights\n    source: tabel", "found 'tabel'; allowed are table; did you mean"),
         ("measures: [NDCG@10", "measures: [NDCG", "found 'NDCG'; expected a measure with its cutoff"),
-        ("measures: [NDCG@10", "measures: [NDGC@10", "measures: found 'NDGC@10'; did you mean 'NDCG'"),
+        ("measures: [NDCG@10", "measures: [NDGC@10", "measures: found 'NDGC@10'; expected a measure with its cutoff"),
         ("above first on at least 1 of 1", "beats first", "found 'second beats first'; expected 'a above b on at least n of m'"),
         ("on at least 1 of 1", "on at least 2 of 1", "expected 'a above b on at least n of m'"),
         ("second above first", "third above first", "'third' is no system of this file; allowed are first, second"),

@@ -150,7 +150,7 @@ def test_the_page_shows_both_values_and_its_files_are_recorded(tmp_path: Path) -
     page = (tmp_path / "papers/own/index.html").read_text()
     assert "<script>alert" not in page
     assert "<b>it</b>" not in page
-    for text in ("0.6794", "weights that are on no hub (1 values)", "half precision", "url https://example.org; place table 1"):
+    for text in ("0.6794", "weights that are on no hub (1 value)", "half precision", "url https://example.org, place table 1"):
         assert text in page, text
     assert record["printed"] == {"own.yaml": file_digest(tmp_path / "own.yaml")}
     assert record["values"][NOT_RUN] == 4
