@@ -10,7 +10,6 @@ from beirflow.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from beirflow.config.experiment import Experiment
-    from beirflow.extensions.papers.read import Paper
 
 HELP = "run what a paper prints, and compare each value"
 PASSES_ON = True
@@ -35,8 +34,10 @@ def main(options: Namespace) -> int:
         raise ConfigError(f"found {' '.join(options.words)}; expected the name of one paper")
     if not options.words:
         return _list(options)
+    from beirflow.config.estimate import estimate
     from beirflow.extensions.papers.configure import configuration_of_paper
     from beirflow.extensions.papers.files import paper_files
+    from beirflow.extensions.papers.layout import PAGE
     from beirflow.extensions.papers.read import read_paper
 
     (word,) = options.words
@@ -45,9 +46,13 @@ def main(options: Namespace) -> int:
     given = configuration_of_paper(paper, _named(options.datasets), _named(options.systems))
     if path not in paper_files().values():
         given["papers"] = [str(path.absolute())]
-    sys.stdout.write(_cost(paper, options, given))
+    experiment = _experiment(options, given)
+    results = Path(experiment.config["results"])
+    lines = estimate(experiment=experiment, results=results).splitlines()
+    kept = [line for line in lines if not line.startswith("To ")]
+    sys.stdout.write("\n".join([f"{paper.content['title']}, before anything runs:", *kept, ""]))
     sys.stdout.flush()
-    return call_workflow(options, config_files=[], targets=[f"papers/{paper.name}"], given=given)
+    return call_workflow(options, config_files=[], targets=[str(results / PAGE(paper=paper.name))], given=given)
 
 
 def _file(word: str) -> Path:
@@ -74,16 +79,6 @@ def _experiment(options: Namespace, given: dict[str, Any]) -> "Experiment":
 
     config, own = configuration_of(options.configfile, given, parse_options(options.rest)[0].config or [])
     return load_experiment(config, options.configfile, own_keys=own)
-
-
-def _cost(paper: "Paper", options: Namespace, given: dict[str, Any]) -> str:
-    """Return what a paper costs here, before anything runs."""
-    from beirflow.config.estimate import estimate
-
-    experiment = _experiment(options, given)
-    text = estimate(experiment=experiment, results=Path(experiment.config["results"]))
-    lines = [line for line in text.splitlines() if not line.startswith("To ")]
-    return "\n".join([f"{paper.content['title']}, before anything runs:", *lines, ""])
 
 
 def _list(options: Namespace) -> int:

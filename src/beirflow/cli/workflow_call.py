@@ -20,7 +20,7 @@ from typing import Any
 
 from beirflow import WORKFLOW
 from beirflow.core.errors import ConfigError
-from beirflow.core.extensions import extensions, with_extensions
+from beirflow.core.extensions import with_extensions
 
 FURTHER = "--configfile"
 
@@ -217,11 +217,10 @@ def _check_targets(targets: Sequence[str], results: str, experiment: Any) -> Non
 
 
 def rule_names() -> list[str]:
-    """Return the names of rules in the Snakefile and the rule files, and targets of extensions, whose rules a loop may make."""
+    """Return the names of rules in the Snakefile and the rule files; one that a loop makes has wildcards, and is no target."""
     files = (path for folder in with_extensions(WORKFLOW / "rules") for path in sorted(folder.glob("*.smk")))
     texts = (path.read_text(encoding="utf-8") for path in (WORKFLOW / "Snakefile", *files))
-    of_extensions = [word for extension in extensions() for word in extension.targets]
-    return [*(name for text in texts for name in re.findall(r"^rule (\w+):", text, re.MULTILINE)), *of_extensions]
+    return [name for text in texts for name in re.findall(r"^rule (\w+):", text, re.MULTILINE)]
 
 
 def _run_snakemake(arguments: Sequence[str], typed: Sequence[str]) -> int:
