@@ -85,7 +85,7 @@ class Comparison:
         """Return what a value needs that is not here; empty if nothing."""
         if not means:
             own_copy = reference.dataset in load_catalogue().own_copies
-            return f"{reference.dataset} is {'not public: it needs a copy of your own' if own_copy else 'not configured'}"
+            return f"the dataset is {'not public: it needs a copy of your own' if own_copy else 'not configured'}"
         return f"{reference.computed} was not computed; add its cutoff to cutoffs" if here is None else ""
 
     def _verdict(self, system: str, reference: Reference, means: Mapping[str, Any], here: float) -> tuple[str, str]:

@@ -99,7 +99,7 @@ def test_every_value_has_a_verdict_and_its_cause(tmp_path: Path) -> None:
         ("first", "arguana", "NDCG@10"): (BARRED, "self matches were left in"),
         ("first", "fiqa", "NDCG@10"): (WITHIN, "0.00800: half precision"),
         ("first", "quora", "NDCG@10"): (EQUAL, ""),
-        ("first", "signal1m", "NDCG@10"): (NOT_RUN, "signal1m is not public: it needs a copy of your own"),
+        ("first", "signal1m", "NDCG@10"): (NOT_RUN, "the dataset is not public: it needs a copy of your own"),
         ("first", "scidocs", "NDCG@10"): (NOT_RUN, "NDCG@10 was not computed; add its cutoff to cutoffs"),
         ("second", "scifact", "NDCG@10"): (NOT_RUN, "weights that are on no hub"),
         ("third", "scifact", "NDCG@10"): (NOT_RUN, "tas-b is not configured; `beirflow paper own` configures it"),
