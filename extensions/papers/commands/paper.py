@@ -93,7 +93,8 @@ def _list(options: Namespace) -> int:
     experiment = _experiment(options, {"datasets": "all", "systems": ["bm25"]})
     rows = [(paper.name, *values_here(paper, experiment), paper.content["title"]) for paper in papers]
     table = pd.DataFrame(rows, columns=["paper", "values", "computed", "at hand", "title"]).set_index("paper")
-    sys.stdout.write(f"{table.to_string(index_names=False, formatters={'title': '  {}'.format}, justify='left')}\n")
+    titles = "  {{:{}}}".format(max(map(len, table["title"]))).format
+    sys.stdout.write(f"{table.to_string(index_names=False, formatters={'title': titles}, justify='left')}\n")
     sys.stdout.write("At hand: dataset and model are on this machine. To run one: beirflow paper <paper> [--datasets …]\n")
     return 0
 

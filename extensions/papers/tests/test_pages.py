@@ -13,6 +13,7 @@ from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.records import Job, read_json, write_json
 from beirflow.extensions.papers.compare import BARRED, DIFFERS, EQUAL, NOT_RUN, WITHIN, Comparison
+from beirflow.extensions.papers.files import paper_files
 from beirflow.extensions.papers.page import compare_paper
 from beirflow.extensions.papers.read import read_paper
 from beirflow.extensions.papers.runs import Runs
@@ -204,3 +205,15 @@ def test_results_that_were_changed_write_no_file(results: Path) -> None:
     path.write_text(path.read_text() + " ")
     with pytest.raises(DataError, match="was changed after"):
         paper_of_results(results, "ours", "Ours")
+
+
+def test_all_papers_are_listed_with_what_is_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_metrics(tmp_path / "results", "bm25-multifield", "scifact", {"NDCG@10": [0.5]})
+    assert main(["paper"]) == 0
+    rows = {line.split()[0]: line.split()[1:4] for line in capsys.readouterr().out.splitlines()[1:-1]}
+    assert rows["beir-2021"] == ["190", "1", "1"]
+    assert rows["gtr-2021"] == ["54", "0", "0"]
+    assert rows.keys() == paper_files().keys()
