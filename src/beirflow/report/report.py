@@ -26,8 +26,7 @@ MOST_NAMED = 4  # maximum number of systems that the first sentence names
 def write_report(*, shared: Results, report_path: str, job: Job) -> None:
     """Write the page, and a record of it and of all derived files among the inputs."""
     sections, datasets = _sections(shared), _datasets(shared)
-    rows = shared.summary[shared.summary["split"].notna()]["dataset"].nunique()
-    heading = f"{counted(len(shared.system_names), 'system')} on {counted(rows, 'dataset')}"
+    heading = f"{counted(len(shared.system_names), 'system')} on {counted(len(shared.rows), 'dataset')}"
     ranked = [row[0].text for row in sections["results"]["leaderboard"][0].rows]
     manifest_path = shared.folder / MANIFEST
     values = {

@@ -84,7 +84,7 @@ class Results:
         self.folder = Path(folder).expanduser()
         self.inputs = None if input_paths is None else {Path(relpath(path, folder)).as_posix(): None for path in input_paths}
         given = {"baseline": baseline, "main_measure": main_measure, "rows": rows, "blocks": blocks}
-        vars(self).update({name: value for name, value in given.items() if value})  # before what properties find
+        vars(self).update({name: value for name, value in given.items() if value not in ("", None)})  # in place of properties
         if self.inputs is not None:
             return
         if not (self.folder / layout.SUMMARY).is_file() and not self.paths(layout.METRICS):
@@ -115,25 +115,25 @@ class Results:
 
     @cached_property
     def measures(self) -> Means:
-        """The same by system and dataset, without forums."""
+        """The same by system and dataset, without forums that are no datasets of their own."""
         return {key: each["measures"] for key, each in self.records.items() if key[1] in self.rows}
 
     @cached_property
     def rows(self) -> Mapping[str, Sequence[str]]:
-        """The corpora of every dataset: its forums, or itself."""
-        forums = {forum for each in self.records.values() for forum in each.get("forums", ())}
-        return {name: each.get("forums", [name]) for (_, name), each in self.records.items() if name not in forums}
+        """The corpora of every dataset of the summary: its forums, or itself."""
+        datasets, first = self.summary[self.summary["split"].notna()]["dataset"].unique(), self.system_names[0]
+        return {name: self.records[first, name].get("forums", [name]) for name in datasets}
 
     @cached_property
     def system_names(self) -> list[str]:
-        """Names of all systems."""
-        return list(dict.fromkeys(system for system, _ in self.records))
+        """Names of all systems of the summary; without one, of all that were evaluated."""
+        names = self.summary["system"] if self.has(layout.SUMMARY) else (system for system, _ in self.records)
+        return list(dict.fromkeys(names))
 
     @cached_property
     def baseline(self) -> str:
         """Name of the system that others are compared with."""
-        configuration = self.manifest["configuration"]
-        return str(configuration.get("baseline") or configuration["systems"][0])
+        return str(self.manifest["configuration"].get("baseline") or self.system_names[0])
 
     @cached_property
     def main_measure(self) -> str:

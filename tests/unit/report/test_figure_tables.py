@@ -43,8 +43,8 @@ def costs(**of: list[dict[str, Any]]) -> pd.DataFrame:
 def results(scores: dict[str, list[float]], table: pd.DataFrame | None = None) -> Results:
     datasets = list(DATASETS[: len(next(iter(scores.values())))])
     table = costs(**{system: [{}] * len(datasets) for system in scores}) if table is None else table
-    rows, names = {name: [name] for name in datasets}, list(scores)
-    return results_of(measures=means(scores), costs=table, rows=rows, system_names=names, main_measure="NDCG@10")
+    known = {"rows": {name: [name] for name in datasets}, "blocks": [[name] for name in datasets], "main_measure": "NDCG@10"}
+    return results_of(measures=means(scores), costs=table, system_names=list(scores), **known)
 
 
 def test_who_is_beaten_is_not_on_the_front_and_seconds_are_those_of_queries() -> None:

@@ -83,6 +83,8 @@ def test_what_is_not_given_is_that_of_the_configuration(demo_results: Made) -> N
     assert results.main_measure == experiment.main_measure
     assert results.rows == experiment.chosen_rows == {"kitchen": ["kitchen"]}
     assert results.blocks == readers.blocks(experiment)
+    assert results.system_names == list(experiment.chosen_systems) == SYSTEMS
+    assert beirflow.Results(demo_results.results, blocks=[]).blocks == []
     # Datasets of the same texts are one block, and one that a system was trained on is none.
     corpora = {name: [{"row": name, "part_of": None, "shares_texts_with": None}] for name in ("a", "b", "c", "d.dev")}
     corpora["b"][0]["shares_texts_with"], corpora["d.dev"][0]["part_of"] = "a", "a"
