@@ -53,9 +53,8 @@ def sources(folder: Path, systems: Sequence[str] = ("x", "y"), *, baseline: str 
     comparison, costs = write_comparison(folder, [*zip(means, per_query, strict=True)], ROWS), str(folder / "cost.csv")
     collect_costs(means_paths=means, record_paths=records, rows=ROWS, costs_path=costs, job=Job(folder), additions={})
     inputs = [*rows, *means, *per_query, *inspections.values(), comparison, costs]
-    return Results(
-        folder, input_paths=inputs, main_measure="NDCG@10", baseline=baseline, rows=ROWS, blocks=[[name] for name in ROWS]
-    )
+    known = {"main_measure": "NDCG@10", "baseline": baseline, "rows": ROWS, "blocks": [[name] for name in ROWS]}
+    return Results(folder, input_paths=inputs, **known)
 
 
 @pytest.fixture(autouse=True)
