@@ -11,7 +11,8 @@ from beirflow.core.layout import METRICS, QRELS, RUN, record_of
 from beirflow.core.records import output_digest, read_json
 from beirflow.data.catalogue.catalogue import Reference
 from beirflow.data.corpus_files import read_table
-from beirflow.evaluation.conventions import CONVENTIONS_OF_MEANS, by_source, differ, measure_under
+from beirflow.evaluation.conventions import differ, measure_under
+from beirflow.evaluation.evaluate import CONVENTIONS
 from beirflow.evaluation.scores import read_means
 from beirflow.ranking.run_file import read_run
 from beirflow.ranking.searched import SELF_MATCHES
@@ -31,8 +32,9 @@ class Runs:
         Records have it for published scores of the catalogue; for others, the run is evaluated again.
         """
         conventions, measure = reference.conventions, reference.computed
-        if not differ(conventions) or conventions in means.get(CONVENTIONS_OF_MEANS, {}) or measure not in means["measures"]:
-            return by_source(means, reference)
+        recorded = means.get(CONVENTIONS, {}).get(conventions, {})
+        if not differ(conventions) or measure in recorded or measure not in means["measures"]:
+            return reference.ours(means)
         if forums := means.get("forums"):
             of_forums = (read_means(str(self._results / METRICS(system=means["system"], dataset=each))) for each in forums)
             values = [self.under_conventions(reference, each) for each in of_forums]
