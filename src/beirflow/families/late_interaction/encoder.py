@@ -92,7 +92,7 @@ class TokenEncoder(TextModel):
             raise ModelError(f"the tokenizer does not know the marker {marker!r}, which the model was trained with")
         if tokenizer.truncation_side != "right":
             problem = "the tokenizer cuts texts at their beginning"
-            raise ModelError(f"{problem}, the marker {marker!r}, with which the model was trained")
+            raise ModelError(f"{problem}, where the model was trained with the marker {marker!r}")
         nothing = next(self.backbone.token_ids([""]))
         if not nothing or nothing[0] not in tokenizer.all_special_ids:
             problem = "the tokenizer begins no text with a special token"

@@ -233,7 +233,11 @@ def beside(name: str, place: str = "") -> Callable[[Path], None]:
         (save_pylate, beside("linear.other", "1_Dense"), "1_Dense has weights that its module does not use: linear.other"),
         (save_pylate, beside("linear.weight"), r"has weights that the model .* does not use.*: linear\.weight"),
         (save_colbert, beside("linear.bias"), r"has weights that the model .* does not use.*: linear\.bias"),
-        (save_pylate, changed(TOKENIZER, truncation_side="left"), r"cuts .* beginning, the marker '\[unused0\]'"),
+        (
+            save_pylate,
+            changed(TOKENIZER, truncation_side="left"),
+            r"cuts .* beginning, where the model was trained with the marker '\[unused0\]'",
+        ),
         (save_colbert, changed(METADATA_FILE, query_token_id="[unused7]"), r"does not know the marker '\[unused7\]'"),
         (save_colbert, changed(METADATA_FILE, query_maxlen=65), "max_length is 65, but the model reads at most 64"),
         (partial(save_pylate, kind="fnet"), lambda folder: None, "gives a text different vectors alone and in a batch"),

@@ -101,7 +101,7 @@ def table(weight: float) -> torch.Tensor:
         ),
         ({"weight": torch.ones(2, 3)}, "expected one weight per token"),
         ({"weight": table(1), "other": table(1)}, "expected one weight per token"),
-        ('{"w1": 1.0, "elsewhere": 2.0}', "the token 'elsewhere', which the tokenizer"),
+        ('{"w1": 1.0, "elsewhere": 2.0}', "the token 'elsewhere', which its tokenizer"),
         ('{"w1":' * 100_000, r"idf\.json cannot be read as JSON"),
     ],
 )
