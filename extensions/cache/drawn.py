@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from beirflow.audit.representations import distance, rows_of
+from beirflow.audit.sample.representations import distance, rows_of
 from beirflow.config.families import FAMILIES
 from beirflow.core.errors import DataError
 from beirflow.core.verified import reading

@@ -7,8 +7,8 @@ from typing import Any
 
 from beirflow.audit.chain import is_whole
 from beirflow.audit.checks import UNREADABLE
-from beirflow.audit.listing import list_folder, printable
-from beirflow.audit.reading import part, read_columns, read_record
+from beirflow.audit.folder.listing import list_folder, printable
+from beirflow.audit.folder.reading import part, read_columns, read_record
 from beirflow.config.main_measure import MAIN_MEASURE
 from beirflow.core import layout, patterns
 from beirflow.core.errors import DataError, VerdictError

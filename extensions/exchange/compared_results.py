@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from beirflow.audit.reading import open_parquet, part, read_columns, read_record
+from beirflow.audit.folder.reading import open_parquet, part, read_columns, read_record
 from beirflow.config.main_measure import MAIN_MEASURE
 from beirflow.core.layout import METRICS, PER_QUERY, RUN
 from beirflow.evaluation.measures import measure

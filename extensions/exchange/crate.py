@@ -10,7 +10,7 @@ import yaml
 from beirflow import WORKFLOW
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import UNREADABLE, RecordError
-from beirflow.audit.reading import part, read_record
+from beirflow.audit.folder.reading import part, read_record
 from beirflow.core.errors import DataError
 from beirflow.core.layout import MANIFEST, SUMMARY
 from beirflow.core.writing import write_text

@@ -11,7 +11,7 @@ from rocrate.rocrate import ROCrate
 
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import RecordError
-from beirflow.audit.reading import part
+from beirflow.audit.folder.reading import part
 from beirflow.core import layout
 from beirflow.core.digests import file_digest
 from beirflow.core.extensions import extensions

@@ -16,7 +16,7 @@ import pandas as pd
 from beirflow.audit.audit import SEED_BITS, Sections, run_checks
 from beirflow.audit.chain import in_words
 from beirflow.audit.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check
-from beirflow.audit.gate import Side, same_data
+from beirflow.audit.gate.comparison import Side, same_data
 from beirflow.audit.manifest import Published
 from beirflow.audit.repairs import Call
 from beirflow.audit.verdict import grades, level, not_checked, verdict_line

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from beirflow.audit.checks import UNREADABLE
-from beirflow.audit.reading import part, read_record
+from beirflow.audit.folder.reading import part, read_record
 from beirflow.config.main_measure import TABULATED
 from beirflow.core.errors import DataError
 from beirflow.extensions.exchange.layout import OPEN_RUN

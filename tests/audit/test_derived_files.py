@@ -11,7 +11,8 @@ import pytest
 
 from beirflow import SNAKEFILE
 from beirflow.audit.audit import audit
-from beirflow.audit.replay import NAME, READING
+from beirflow.audit.replay.replay import NAME
+from beirflow.audit.replay.rest import READING
 from beirflow.audit.verdict import grades
 from beirflow.config.load import load_experiment
 from beirflow.core import kinds, layout

@@ -20,10 +20,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import steps
-from beirflow.audit import chain, limits
+from beirflow.audit import chain
 from beirflow.audit.audit import audit
 from beirflow.audit.differences import difference
-from beirflow.audit.reading import RECORD_BYTES, open_parquet, read_record
+from beirflow.audit.folder import limits
+from beirflow.audit.folder.reading import RECORD_BYTES, open_parquet, read_record
 from beirflow.core.errors import DataError
 from beirflow.core.records import read_json
 from beirflow.ranking.run_file import Run
@@ -274,7 +275,7 @@ def test_a_folder_of_hundreds_of_megabytes_has_room_for_what_it_holds(forger: Fo
     program = """if True:
         import sys
         import numpy as np, pyarrow.parquet as pq
-        from beirflow.audit.limits import Limits
+        from beirflow.audit.folder.limits import Limits
         with Limits(400 << 20):
             pq.read_table(sys.argv[1])
             np.ones(400 << 20, np.uint8)

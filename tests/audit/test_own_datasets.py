@@ -12,7 +12,7 @@ from huggingface_hub import hf_hub_download
 from sentence_transformers import SentenceTransformer, models
 
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, Check
-from beirflow.audit.replay import SOURCES
+from beirflow.audit.replay.replay import SOURCES
 from beirflow.config.load import load_experiment
 from beirflow.core import layout
 from beirflow.core.digests import file_digest

@@ -15,7 +15,7 @@ import pytest
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, Check
 from beirflow.audit.configured import configured_experiment
-from beirflow.audit.sample import WHOLE, check_samples
+from beirflow.audit.sample.sample import WHOLE, check_samples
 from beirflow.config.load import load_experiment
 from beirflow.core.records import read_json
 from beirflow.evaluation.measures import measure

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from beirflow.audit.replay import SOURCES
+from beirflow.audit.replay.replay import SOURCES
 from beirflow.core import layout
 from forger import Forger, best_last, named
 

@@ -19,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beirflow.audit.sample import CHANCE
+from beirflow.audit.sample.sample import CHANCE
 from beirflow.config.from_manifest import experiment_of
 from beirflow.config.load import load_experiment
 from beirflow.core.layout import MANIFEST, QRELS, RUN

@@ -5,7 +5,7 @@ What an audit and a gate write is not declared, so that it survives a failure.
 
 import os
 
-from beirflow.audit.folders import audit_folders
+from beirflow.audit.folder.folders import audit_folders
 
 # Arrow's allocator commits a gigabyte at once otherwise, which the limit of memory of an audit counts as taken.
 os.environ.setdefault("MIMALLOC_ARENA_EAGER_COMMIT", "0")
@@ -57,7 +57,7 @@ rule gate:
     conda:
         "../../envs/audit.yaml"
     params:
-        **job("gate", "beirflow.audit.gate:check_gate"),
+        **job("gate", "beirflow.audit.gate.comparison:check_gate"),
         gate={"measure": experiment.main_measure, **config["gate"]},
         systems=experiment.chosen_systems,
     message:

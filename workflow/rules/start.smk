@@ -4,7 +4,7 @@ import signal
 from pathlib import Path
 
 import snakemake_logger_plugin_beirflow
-from beirflow.audit.folders import check_audit_folders
+from beirflow.audit.folder.folders import check_audit_folders
 from beirflow.config.config_files import NO_CORE
 from beirflow.config.checks import check_installed, check_planned, check_rule_names
 from beirflow.config.hours import job_work

@@ -17,7 +17,7 @@ from urllib3 import HTTPResponse
 
 from beirflow import SNAKEFILE
 from beirflow.audit.chain import Chain
-from beirflow.audit.reading import read_record
+from beirflow.audit.folder.reading import read_record
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.records import read_json, write_json

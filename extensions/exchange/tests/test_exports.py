@@ -10,7 +10,7 @@ import pytest
 
 from beirflow.audit.checks import Check
 from beirflow.audit.configured import configured_experiment
-from beirflow.audit.replay import check_replay
+from beirflow.audit.replay.replay import check_replay
 from beirflow.core import layout
 from beirflow.core.errors import DataError
 from beirflow.data.catalogue.catalogue import MtebTask, load_catalogue

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from beirflow.audit.gate import Side
+from beirflow.audit.gate.comparison import Side
 from beirflow.config.experiment import Experiment
 from beirflow.config.load import load_experiment
 from beirflow.core.digests import file_digest

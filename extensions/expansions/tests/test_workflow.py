@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from beirflow.audit.replay import SOURCES
+from beirflow.audit.replay.replay import SOURCES
 from beirflow.config.load import load_experiment
 from beirflow.families.lexical import LexicalSettings
 from forger import FAILED, PASSED, Forger, named

@@ -11,14 +11,14 @@ from typing import Any
 from beirflow.audit.chain import Chain, check_digests
 from beirflow.audit.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, WARNING, Check, unique
 from beirflow.audit.configured import check_configured, configured_experiment
+from beirflow.audit.folder.limits import LimitError
+from beirflow.audit.folder.listing import printable
 from beirflow.audit.leftovers import check_leftovers
-from beirflow.audit.limits import LimitError
-from beirflow.audit.listing import printable
 from beirflow.audit.manifest import Published, check_manifest, check_published_digest
 from beirflow.audit.published import check_published
 from beirflow.audit.repairs import Call
-from beirflow.audit.replay import check_replay
-from beirflow.audit.sample import check_samples
+from beirflow.audit.replay.replay import check_replay
+from beirflow.audit.sample.sample import check_samples
 from beirflow.audit.verdict import findings, for_terminal, grades, not_checked, proved, verdict_line
 from beirflow.config.experiment import Experiment
 from beirflow.core.errors import DataError, VerdictError

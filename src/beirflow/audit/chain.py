@@ -25,9 +25,9 @@ from beirflow.audit.checks import (
     Result,
     unique,
 )
-from beirflow.audit.limits import Limits
-from beirflow.audit.listing import Listing, list_folder
-from beirflow.audit.reading import open_parquet, part, read_record
+from beirflow.audit.folder.limits import Limits
+from beirflow.audit.folder.listing import Listing, list_folder
+from beirflow.audit.folder.reading import open_parquet, part, read_record
 from beirflow.audit.repairs import Call, Repairs
 from beirflow.config.manifest import TUNED_ON
 from beirflow.core.digests import file_digest

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check
-from beirflow.audit.reading import part, short
+from beirflow.audit.folder.reading import part, short
 from beirflow.config.configuration import KEYS, problems_with
 from beirflow.config.experiment import Experiment
 from beirflow.config.from_manifest import configured_systems, experiment_of, recorded_system, unknown_in

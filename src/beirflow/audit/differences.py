@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beirflow.audit.reading import part, read_columns, read_record, short
+from beirflow.audit.folder.reading import part, read_columns, read_record, short
 from beirflow.core import kinds
 from beirflow.core.csv_files import NAMES, read_cells
 from beirflow.core.errors import DataError

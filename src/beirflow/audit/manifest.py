@@ -10,7 +10,7 @@ from typing import Any
 
 from beirflow.audit.chain import Chain, is_whole
 from beirflow.audit.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check, RecordError
-from beirflow.audit.reading import part, read_record
+from beirflow.audit.folder.reading import part, read_record
 from beirflow.config.manifest import TUNED_ON
 from beirflow.core.digests import file_digest
 from beirflow.core.layout import MANIFEST, SUMMARY

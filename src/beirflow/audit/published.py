@@ -7,7 +7,7 @@ from typing import Any
 
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, Result
-from beirflow.audit.reading import part
+from beirflow.audit.folder.reading import part
 from beirflow.config.experiment import Experiment
 from beirflow.config.systems import catalogue_systems
 

@@ -37,6 +37,8 @@ Columns: TypeAlias = tuple[Sequence[Any], Sequence[Any], Sequence[Any]]
 HEADER_START, HEADER_END = b"# ir_metadata.start", b"# ir_metadata.end"
 """The first and the last line of the header of Open Runs."""
 
+MOST_JSON = 1 << 29  # bytes of a run in JSON, unpacked: objects of Python take some ten times as many
+
 COLUMNS = 6
 NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?")
 INTEGER = re.compile(rb"[+-]?[0-9]{1,9}")
@@ -67,7 +69,7 @@ def read_rows(path: Path) -> Iterator[pa.Table]:
         return
     with stream_of_lines(path, str(path)) as stream:
         content = stream.read(FIRST_BYTES).removeprefix(BYTE_ORDER_MARK)
-        predictions = _predictions(path, content + stream.read(-1)) if JSON.match(content) else None
+        predictions = _predictions(path, content + stream.read(MOST_JSON)) if JSON.match(content) else None
     if predictions is None:
         yield from _trec_rows(path)
     else:
@@ -273,6 +275,9 @@ def _unusable(texts: Collection[str]) -> list[str]:
 
 def _predictions(path: Path, content: bytes) -> Mapping[Any, Any]:
     """Return the run in JSON: ``{query: {document: score}}``, or below a subset and a split, as MTEB 2 writes it."""
+    if len(content) >= MOST_JSON:
+        todo = "it is read into memory at once; write the run in TREC form, or as Parquet"
+        raise DataError(f"{path}: found a run in JSON of more than {MOST_JSON >> 20:,} MiB; {todo}")
     try:
         run = parse_json(content, object_pairs_hook=lambda pairs: _without_repetition(path, pairs))
     except ValueError as error:

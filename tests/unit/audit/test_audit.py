@@ -12,9 +12,9 @@ import pytest
 from beirflow.audit.audit import audit
 from beirflow.audit.chain import Chain, check_digests
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, Check
+from beirflow.audit.folder.reading import read_record
 from beirflow.audit.manifest import check_manifest
-from beirflow.audit.reading import read_record
-from beirflow.audit.replay import NAME, SOURCES
+from beirflow.audit.replay.replay import NAME, SOURCES
 from beirflow.audit.verdict import for_terminal
 from beirflow.config.load import load_experiment
 from beirflow.core.digests import file_digest

@@ -3,7 +3,7 @@
 import pytest
 
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check
-from beirflow.audit.replay import NAME, SOURCES
+from beirflow.audit.replay.replay import NAME, SOURCES
 from beirflow.audit.verdict import findings, grades, level, verdict_line
 
 

@@ -12,6 +12,7 @@ import pytest
 from beirflow.core.errors import DataError
 from beirflow.data.sources import source
 from beirflow.extensions.exchange.open_run import header_of
+from beirflow.ranking import run_rows
 from beirflow.ranking.run_rows import read_rows
 
 RIGHT = b"q1 Q0 d1 1 2.5 tag\nq1\tQ0\td2\t2\t-1e-3\ttag\n\nq2 0 d\xc3\xa9\xc2\xa0x 0 .5 other\n"
@@ -64,6 +65,13 @@ def test_predictions_in_json_are_a_run(tmp_path: Path, packed: bool, form: str) 
     assert found == [(1, "q1", "d1", 2.5, None), (2, "q1", "d2", ROWS[1][3], None), (3, "q2", "d é", 1.0, None)]
     with pytest.raises(DataError, match="a run in JSON was expected, found no JSON"):
         rows_of(written(tmp_path, content[:-1]))
+
+
+def test_json_that_would_fill_the_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_rows, "MOST_JSON", 1 << 20)
+    bomb = gzip.compress(b'{"q1": {"d1": 1' + bytes([32]) * (1 << 24) + b"}}")
+    with pytest.raises(DataError, match=r"found a run in JSON of more than 1 MiB; .* TREC form, or as Parquet"):
+        rows_of(written(tmp_path, bomb))
 
 
 def test_a_header_without_an_end_is_named(tmp_path: Path) -> None:

@@ -157,12 +157,14 @@ def _records(where: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[i
 def read_judgements(source: DatasetSource, split: str) -> Iterator[tuple[int, Judgement]]:
     """Yield line number and judgement of each line of ``qrels/<split>.tsv``, which may have a header line.
 
+    The header may name the columns in another order.
     A line that begins with ``#`` and does not have three columns is a comment, as for trec_eval 10.
     Quotation marks around a column are removed, and doubled ones inside become one, as in the beir package.
     A score may be written as 2 or 2.0. Raises DataError if a line does not have the three columns in UTF-8, or if its score is no
     whole number.
     """
     name, first = qrels_of(split), True
+    places: Sequence[int] = range(3)
     for number, line in source.lines(name):
         try:
             columns = _columns(line.decode("utf-8").rstrip("\r"))
@@ -174,9 +176,11 @@ def read_judgements(source: DatasetSource, split: str) -> Iterator[tuple[int, Ju
         if line.startswith(b"#") and len(columns) != 3:
             continue
         is_first, first = first, False
-        if is_first and [column.strip().lower().replace("_", "-") for column in columns] == QRELS_HEADER:
+        if is_first and (order := _order_of(columns)):
+            places = order
             continue
-        if len(columns) != 3 or not columns[0] or not columns[1]:
+        columns = [columns[place] for place in places] if len(columns) == 3 else []
+        if not columns or not columns[0] or not columns[1]:
             message = "expected query id, document id and score between tabs"
             raise DataError(f"{source.where(name)}:{number}: {message}, found {snippet(line)}")
         if (score := grade_of(columns[2])) is None:
@@ -184,6 +188,12 @@ def read_judgements(source: DatasetSource, split: str) -> Iterator[tuple[int, Ju
             problem = f"the score must be an integer, found {columns[2]!r}"
             raise DataError(f"{source.where(name)}:{number}: {problem}{header if is_first and columns[2].isidentifier() else ''}")
         yield number, Judgement(columns[0], columns[1], score)
+
+
+def _order_of(columns: Sequence[str]) -> Sequence[int]:
+    """Return the places of query, document and score if these columns are their names; else none."""
+    names = [column.strip().lower().replace("_", "-") for column in columns]
+    return [names.index(name) for name in QRELS_HEADER] if sorted(names) == sorted(QRELS_HEADER) else ()
 
 
 def _columns(line: str) -> list[str]:

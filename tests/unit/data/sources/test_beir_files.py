@@ -104,13 +104,14 @@ def test_a_byte_order_mark_is_no_part_of_any_file(folder: Path) -> None:
     [
         (b"query-id\tcorpus-id\tscore\r\nq1\td1\t1\r\nq 2\t\xc3\xa9\t-1", [(2, "q1", "d1", 1), (3, "q 2", "é", -1)]),
         (b"Query_ID\tcorpus_id\tScore\nq1\td1\t1\n", [(2, "q1", "d1", 1)]),
+        (b"corpus-id\tscore\tquery-id\nd1\t1\tq1\n", [(2, "q1", "d1", 1)]),
         # A comment is no judgement, but a query may begin like one.
         (b"# by hand\tin May\n#\nquery-id\tcorpus-id\tscore\nq1\td1\t1\n#2\td1\t1", [(4, "q1", "d1", 1), (5, "#2", "d1", 1)]),
         (b"q1\td1\t2.0\nq1\td2\t-1.\n", [(1, "q1", "d1", 2), (2, "q1", "d2", -1)]),
         # Quotation marks around a column are none of its own.
         (b'"q1"\t"the ""d2"""\t"1"\nq1\t<a:"d3"_(b)>\t0', [(1, "q1", 'the "d2"', 1), (2, "q1", '<a:"d3"_(b)>', 0)]),
     ],
-    ids=["line ends", "header", "comments", "floats", "quotation marks"],
+    ids=["line ends", "header", "order of columns", "comments", "floats", "quotation marks"],
 )
 def test_qrels_are_read_as_other_tools_read_them(folder: Path, content: bytes, expected: list[tuple[int, str, str, int]]) -> None:
     (folder / "qrels/test.tsv").write_bytes(content)

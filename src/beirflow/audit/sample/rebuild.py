@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from beirflow.audit.chain import Chain
 from beirflow.audit.configured import Configured
-from beirflow.audit.reading import part, read_columns
+from beirflow.audit.folder.reading import part, read_columns
 from beirflow.audit.scratch import Scratch, scratch
 from beirflow.core import kinds, layout
 from beirflow.core.digests import file_digest

@@ -1,11 +1,11 @@
 """Replay: run jobs of the workflow again on the stored files, and compare their outputs with the stored ones.
 
 Jobs work in a scratch folder with links to the regular files of the results. Jobs that compute with a model, or read all texts,
-are left to the sample (:mod:`beirflow.audit.sample`).
+are left to the sample (:mod:`beirflow.audit.sample.sample`).
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +13,12 @@ from typing import Any
 
 from beirflow import EXTENSIONS, WORKFLOW
 from beirflow.audit.chain import Chain
-from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, UNREADABLE, WARNING, Check, RecordError
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, RecordError
 from beirflow.audit.configured import Configured
 from beirflow.audit.differences import Difference, UnsourcedError, difference
-from beirflow.audit.plan import CANDIDATES, check_plan
-from beirflow.audit.reading import part, read_record
+from beirflow.audit.folder.reading import part, read_record
+from beirflow.audit.replay.plan import CANDIDATES, check_plan
+from beirflow.audit.replay.rest import READING, check_rest
 from beirflow.audit.scratch import Scratch, scratch
 from beirflow.config.experiment import Experiment
 from beirflow.core import kinds, layout, patterns
@@ -34,8 +35,6 @@ from beirflow.run.provenance import code_state
 NAME = "files are what their jobs make of the results"
 
 SOURCES = "data and models are those that were used"  # name of the checks of jobs that read files outside the results
-
-READING = "derived files match the results"
 
 NOT_REBUILT = (
     *(layout.MATCHES, layout.LATENCY, layout.REFERENCES, layout.HUB_DATASET),
@@ -79,7 +78,7 @@ def check_replay(chain: Chain, configured: Configured) -> Iterator[Check]:
         found = f"{path} matches neither {chain.changed[path]} nor the results"
         todo = chain.repair_command(path, goal=path)
         yield Check(READING, FAILED, found, "the file that was written", (path,), (), todo)
-    yield from _check_rest(chain, {*compared, *chain.changed})
+    yield from check_rest(chain, {*compared, *chain.changed})
 
 
 def _compared_files(chain: Chain) -> list[str]:
@@ -341,22 +340,3 @@ def _made_with_other_catalogue(chain: Chain, path: str) -> bool:
             if any(page_record.get(key) != value for key, value in page.catalogue().items()):
                 return True
     return False
-
-
-def _check_rest(chain: Chain, compared: Collection[str]) -> Iterator[Check]:
-    """Report the derived files that were not compared, or only with the record of their page."""
-    # A rebuilt inventory has the digests of its copies.
-    named = tuple(f"{inventory.copies}/" for inventory in kinds.INVENTORIES if inventory.path in compared)
-    own = (layout.AUDIT, layout.AUDIT_RECORD, *chain.earlier, *compared)
-    if trained := [path for path in sorted(chain.claims) if layout.MODEL_OF_DATASET_RECORD.names_in(path)]:
-        found = f"{len(trained)} trainings of models were not repeated, e.g. that of {trained[0]}"
-        yield Check("models are what their training gives", NOT_CHECKED, found, "", tuple(trained))
-    paths = [path for path in sorted(chain.listing.files) if kinds.is_derived(path) and path not in own]
-    others = [path for path in paths if path not in chain.claims and not path.startswith(named)]
-    if others:
-        some = ", ".join(others[:3]) + " and others" * (len(others) > 3)
-        found = f"{len(others)} files, on which no number depends, were not compared: {some}"
-        yield Check(READING, NOT_CHECKED, found, "", tuple(others[:SHOWN]), (), chain.aside(others))
-    if drawn := [path for path in paths if path in chain.claims]:
-        found = f"{len(drawn)} files, including figures, were compared with the records of their pages, not rebuilt"
-        yield Check(READING, NOT_CHECKED, found, "", tuple(drawn[:SHOWN]))

@@ -1,4 +1,4 @@
-"""Sample of every run, recomputed by the rules that made it (:mod:`beirflow.audit.rebuild`), and compared with the stored one.
+"""Recompute a sample of every run by its rules (:mod:`beirflow.audit.sample.rebuild`), and compare it with the stored one.
 
 Some queries and documents of each corpus are sampled. The sampled queries are encoded and searched twice:
 
@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import NOT_CHECKED, PASSED, UNREADABLE, Check
 from beirflow.audit.configured import Configured
-from beirflow.audit.reading import check_unpacked, part, read_columns
-from beirflow.audit.rebuild import (
+from beirflow.audit.folder.reading import check_unpacked, part, read_columns
+from beirflow.audit.sample.rebuild import (
     FROM_RUNS,
     PRECISIONS,
     CorpusSample,
@@ -35,7 +35,7 @@ from beirflow.audit.rebuild import (
     rebuild,
     with_chunk,
 )
-from beirflow.audit.representations import distance, rows_of
+from beirflow.audit.sample.representations import distance, rows_of
 from beirflow.config.main_measure import cutoff_of, main_measure
 from beirflow.core import layout
 from beirflow.core.errors import BeirflowError, DataError

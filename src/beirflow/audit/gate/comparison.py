@@ -23,7 +23,8 @@ import pyarrow as pa
 
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, UNREADABLE
-from beirflow.audit.gate_files import (
+from beirflow.audit.folder.reading import part, read_record
+from beirflow.audit.gate.files import (
     LOST,
     NOT_COMPARABLE,
     NOT_WORSE,
@@ -34,7 +35,6 @@ from beirflow.audit.gate_files import (
     write_junit,
 )
 from beirflow.audit.manifest import Published, check_published_digest
-from beirflow.audit.reading import part, read_record
 from beirflow.config.main_measure import MAIN_MEASURE
 from beirflow.core import layout
 from beirflow.core.digests import file_digest

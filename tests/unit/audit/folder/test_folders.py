@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from beirflow.audit.folders import audit_folders, check_audit_folders
+from beirflow.audit.folder.folders import audit_folders, check_audit_folders
 from beirflow.core.errors import ConfigError
 
 

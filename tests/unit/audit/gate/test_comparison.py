@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 
-from beirflow.audit.gate import (
+from beirflow.audit.gate.comparison import (
     NOT_COMPARABLE,
     NOT_WORSE,
     UNDECIDED,
@@ -22,7 +22,7 @@ from beirflow.audit.gate import (
     check_gate,
     for_terminal,
 )
-from beirflow.audit.gate_files import write_comment, write_junit
+from beirflow.audit.gate.files import write_comment, write_junit
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.records import read_json, write_json

@@ -1,0 +1,1 @@
+"""The gate: a comparison with a baseline that passes or fails."""

@@ -1,0 +1,1 @@
+"""Recorded steps, run again by the rules and compared with the results."""

@@ -1,0 +1,1 @@
+"""A sample of texts, represented and searched again."""
