@@ -109,25 +109,13 @@ class Rebuild:
 
     def write_corpus(self) -> None:
         """Write documents, queries, judgements and their record."""
-        patterns = (layout.DOCUMENTS, layout.QUERIES, layout.QRELS, layout.CORPUS)
-        paths = [each(dataset=self.drawn.dataset) for each in patterns]
-        documents, queries, qrels, record = (self.place.folder / path for path in paths)
-        stored, table = self.chain.file(paths[0]), self.drawn.queries
+        path = layout.DOCUMENTS(dataset=self.drawn.dataset)
+        documents = None
         if self.ids is None:
-            self.place.link(self.chain.folder, paths[:1])
-            digest = part(self.corpus, "outputs", paths[0], kind=str)
+            self.place.link(self.chain.folder, [path])
         else:
-            queries.parent.mkdir(parents=True)
-            kept = pq.read_table(stored, filters=pc.field("doc_id").isin(self.ids))
-            pq.write_table(kept, documents, row_group_size=max(1, len(kept)), write_page_checksum=True, use_dictionary=False)
-            digest = file_digest(documents)
-        if EXCLUDED_ROWS in table.column_names and self.ids is not None:
-            rows = excluded_rows_of(table[EXCLUDED].combine_chunks(), self.ids.cast(pa.large_string()))
-            table = table.set_column(table.column_names.index(EXCLUDED_ROWS), EXCLUDED_ROWS, rows)
-        pq.write_table(table, queries, compression="zstd")
-        pq.write_table(self.drawn.qrels, qrels, compression="zstd")
-        outputs = {paths[0]: digest, **{path: file_digest(self.place.folder / path) for path in paths[1:3]}}
-        self._write(record, self.corpus, outputs=outputs, **{FOOTER: footer_digest(documents)})
+            documents = pq.read_table(self.chain.file(path), filters=pc.field("doc_id").isin(self.ids))
+        write_corpus(self.place, self.drawn.dataset, self.corpus, self.drawn.queries, self.drawn.qrels, documents)
 
     def inputs(self, path: str) -> list[str]:
         """Return the inputs of the job that makes a file. Raises DataError if no rule makes it."""
@@ -197,7 +185,7 @@ class Rebuild:
         self.place.link(self.chain.folder, files if is_whole else [name for name in files if name not in self.chain.records])
         for name in files if not is_whole else ():
             if record := self.chain.records.get(name):
-                self._write(self.place.folder / name, record, outputs={})
+                write_record_here(self.place, self.place.folder / name, record, outputs={})
 
     def _take(self, path: str, rows: pa.Table) -> None:
         """Write some rows of a stored table, and a record of them."""
@@ -206,15 +194,7 @@ class Rebuild:
         pq.write_table(rows, file, compression="zstd", write_page_checksum=True)
         record = self.chain.record(stored)
         counted = {"rows": rows.num_rows} if "rows" in record else {}
-        self._write(layout.record_of(file), record, outputs={path: file_digest(file)}, **counted)
-
-    def _write(self, file: Path, record: Mapping[str, Any], *, outputs: Mapping[str, str], **fields: Any) -> None:
-        """Write a record with the digests of the files here."""
-        inputs, stored = ({name: self.place.folder / name for name in record[key]} for key in ("inputs", "outputs"))
-        here = {name: file_digest(path) for name, path in inputs.items() if path.is_file()}
-        own = outputs or {name: file_digest(path) for name, path in stored.items()}
-        others = {key: value for key, value in record.items() if key != RECORD_DIGEST}
-        write_json(file, {**others, **fields, "inputs": here, "outputs": dict(own)})
+        write_record_here(self.place, layout.record_of(file), record, outputs={path: file_digest(file)}, **counted)
 
     def _hits(self, system: str) -> pa.Table:
         """Return the hits of another system's run among the documents here, with their ranks here."""
@@ -232,6 +212,44 @@ class Rebuild:
         names = [with_chunk(layout.EXPANSION, layout.EXPANSION(**names_in(path)), chunk) for chunk in chunks]
         table = pa.concat_tables([read_columns(self.chain.file(name), name) for name in names])
         return table.take(pc.index_in(self.ids, value_set=table["doc_id"].combine_chunks()))
+
+
+def write_corpus(
+    place: Scratch,
+    name: str,
+    stored: Mapping[str, Any],
+    queries: pa.Table,
+    qrels: pa.Table,
+    documents: pa.Table | None,
+) -> None:
+    """Write a corpus into a scratch folder, from its stored record, as one chunk; ``documents`` are None where they are linked."""
+    patterns = (layout.DOCUMENTS, layout.QUERIES, layout.QRELS, layout.CORPUS)
+    paths = [each(dataset=name) for each in patterns]
+    files = [place.folder / path for path in paths]
+    files[0].parent.mkdir(parents=True, exist_ok=True)
+    if documents is not None:
+        groups = max(1, len(documents))
+        pq.write_table(documents, files[0], row_group_size=groups, write_page_checksum=True, use_dictionary=False)
+        if EXCLUDED_ROWS in queries.column_names:
+            ids = documents["doc_id"].combine_chunks().cast(pa.large_string())
+            rows = excluded_rows_of(queries[EXCLUDED].combine_chunks(), ids)
+            queries = queries.set_column(queries.column_names.index(EXCLUDED_ROWS), EXCLUDED_ROWS, rows)
+    pq.write_table(queries, files[1], compression="zstd")
+    pq.write_table(qrels, files[2], compression="zstd")
+    digest = part(stored, "outputs", paths[0], kind=str) if documents is None else file_digest(files[0])
+    outputs = {paths[0]: digest, **{path: file_digest(file) for path, file in zip(paths[1:3], files[1:3], strict=True)}}
+    write_record_here(place, files[3], stored, outputs=outputs, **{FOOTER: footer_digest(files[0])})
+
+
+def write_record_here(
+    place: Scratch, file: Path, record: Mapping[str, Any], *, outputs: Mapping[str, str], **fields: Any
+) -> None:
+    """Write a record with the digests of the files in a scratch folder."""
+    inputs, stored = ({name: place.folder / name for name in record[key]} for key in ("inputs", "outputs"))
+    here = {name: file_digest(path) for name, path in inputs.items() if path.is_file()}
+    own = outputs or {name: file_digest(path) for name, path in stored.items()}
+    others = {key: value for key, value in record.items() if key != RECORD_DIGEST}
+    write_json(file, {**others, **fields, "inputs": here, "outputs": dict(own)})
 
 
 Kind = TypeVar("Kind", bound=Rebuild)

@@ -1,0 +1,152 @@
+"""Claims about a tiny model on a small corpus, honest and not: the verdict and the cause are right."""
+
+import json
+import random
+import shutil
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from beir_writer import write_beir
+from beirflow.config.load import load_experiment
+from beirflow.core import layout
+from beirflow.core.errors import DataError, VerdictError
+from beirflow.core.records import read_json
+from beirflow.extensions.verify import verify as verify_module
+from beirflow.extensions.verify.layout import PAGE, STATEMENT
+from beirflow.extensions.verify.verify import Asked, verify
+from results_maker import run_rules
+from vocabulary import WORDS
+from workflow_runs import config_of, tiny_system, words
+
+DOCUMENTS, QUERIES = 120, 24
+
+Run = dict[str, dict[str, float]]
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "pooling": {"pooling": "cls"},
+    "length": {"max_length": 32},
+    "normalisation": {"normalize": False, "similarity": "dot"},
+    "prompt": {"query_prefix": "", "document_prefix": ""},
+}
+"""By cause, the settings of the system that made the run in place of those of the model."""
+
+
+def system(model: Path, **changes: Any) -> dict[str, Any]:
+    prompts = {"query_prefix": f"{WORDS[0]} {WORDS[1]} ", "document_prefix": f"{WORDS[2]} "}
+    return tiny_system(model, **{"similarity": "cosine", "normalize": True, **prompts, **changes})
+
+
+class Claims:
+    """Runs of a model, of the same with other settings and on other data, and what a verification needs."""
+
+    def __init__(self, folder: Path, model: Path) -> None:
+        texts = {f"d{i:03}": {"title": words(i, 3), "text": words(500 + i, 10 + i % 50)} for i in range(DOCUMENTS)}
+        asked = {f"q{i:02}": words(2000 + i, 6) for i in range(QUERIES)}
+        draw = random.Random(1)
+        qrels = {query: dict.fromkeys(draw.sample([*texts], 3), 1) for query in asked}
+        edited = {key: {**each, "text": words(9000 + i, 20)} if i % 8 == 0 else each for i, (key, each) in enumerate(texts.items())}
+        for name, documents in (
+            ("small", texts),
+            ("untitled", {key: {**each, "title": ""} for key, each in texts.items()}),
+            ("edited", edited),
+        ):
+            write_beir(folder / name, documents, asked, qrels)
+        datasets = {name: {"path": str(folder / name)} for name in ("small", "untitled", "edited")}
+        systems = {"tiny": system(model), **{name: system(model, **each) for name, each in CHANGES.items()}}
+        config = config_of(systems, folder / "small", chunk_documents=1000, top_k=100, cutoffs=[1, 10, 100])
+        config |= {"systems": [*systems, "bm25"], "datasets": [*datasets], "custom": {"systems": systems, "datasets": datasets}}
+        self.config, self.folder, self.results = config, folder, folder / "results"
+        pairs = [(name, "small") for name in (*systems, "bm25")] + [("tiny", "untitled"), ("tiny", "edited")]
+        runs = [layout.RUN(system=name, dataset=dataset) for name, dataset in pairs]
+        run_rules(self.results, load_experiment(config), [*runs, layout.METRICS(system="tiny", dataset="small")])
+        self.mean = read_json(self.results / "metrics/tiny/small.json")["measures"]["NDCG@10"]
+        self.qrels = qrels
+
+    def run(self, name: str = "tiny", dataset: str = "small") -> Run:
+        table = pq.read_table(self.results / layout.RUN(system=name, dataset=dataset))
+        run: Run = {}
+        for query, document, score in zip(*(table[key].to_pylist() for key in ("query_id", "doc_id", "score")), strict=True):
+            run.setdefault(query, {})[document] = score
+        return run
+
+    def verified(self, folder: Path, run: Run | str | None, **asked: Any) -> dict[str, Any]:
+        """Verify a claim, a run or the text of a file with one, and give the statement back."""
+        config = deepcopy(self.config) | {"systems": ["tiny", "bm25"], "datasets": ["small"]}
+        results, file = folder / "results", folder / "run.txt"
+        shutil.copytree(self.results, results, ignore=shutil.ignore_patterns("embeddings", "postings", "candidates"))
+        if run is not None:
+            file.write_text(run if isinstance(run, str) else json.dumps({"default": {"test": run}}))
+            config["systems"] = ["claimed", *config["systems"]]
+            config["custom"]["systems"]["claimed"] = {"run": str(file)}
+        experiment = load_experiment(config)
+        at = {"claimed_path": None}
+        if run is not None:
+            at["claimed_path"] = str(results / layout.RUN(system="claimed", dataset="small"))
+            run_rules(results, experiment, [layout.RUN(system="claimed", dataset="small")])
+        corpus = {name: results / getattr(layout, name.upper())(dataset="small") for name in ("documents", "queries", "qrels", "corpus")}
+        at |= {f"{name}_path": str(path) for name, path in corpus.items()}
+        at |= {"bm25_path": str(results / layout.RUN(system="bm25", dataset="small"))}
+        at |= {"model_path": str(results / layout.MODEL(system="tiny"))}
+        settings = Asked(**{"system": "tiny", "claim": {}, "share": 1.0, "seed": 3, **asked})
+        try:
+            verify(folder=str(results), experiment=experiment, asked=settings, **at)
+        except VerdictError:
+            assert read_json(results / STATEMENT)["verdict"] != "consistent"
+        else:
+            assert read_json(results / STATEMENT)["verdict"] == "consistent"
+        statement = read_json(results / STATEMENT)
+        page = (results / PAGE).read_text()
+        assert page.index("<h1>") < page.index(statement["sentence"].partition(":")[0]) < page.index("<h2>")
+        return statement
+
+
+@pytest.fixture(scope="module")
+def claims(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Claims:
+    return Claims(tmp_path_factory.mktemp("claims"), tiny_bert)
+
+
+def in_trec_form(run: Run, *, of_ranks: bool) -> str:
+    lines = []
+    for query, documents in run.items():
+        for rank, (document, score) in enumerate(documents.items(), 1):
+            lines.append(f"{query} Q0 {document} {rank} {1 / rank if of_ranks else f'{100 * score:.5f}'} tag")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("form", ["scores", "ranks", "another scale"])
+def test_an_honest_run_is_consistent(claims: Claims, tmp_path: Path, form: str) -> None:
+    run = claims.run() if form == "scores" else in_trec_form(claims.run(), of_ranks=form == "ranks")
+    statement = claims.verified(tmp_path, run, claim={"value": claims.mean})
+    figures = statement["figures"]
+    assert statement["verdict"] == "consistent"
+    assert figures["compared by"] == ("score" if form == "scores" else "order")
+    assert (figures["hits that agree"], figures["documents left out"], figures["hidden error"]) == (1, 0, 0)
+    assert figures["of the run"] == pytest.approx(claims.mean, abs=1e-12)
+    assert figures["recomputed, drawn queries"] == figures["claimed, drawn queries"]
+    assert statement["model"]["files"]["model.safetensors"]
+
+
+def test_few_queries_are_undecided_and_the_needed_number_is_named(claims: Claims, tmp_path: Path) -> None:
+    statement = claims.verified(tmp_path, claims.run(), share=0.05)
+    assert statement["verdict"] == "undecided"
+    assert statement["sample"]["documents"] <= 0.05 * DOCUMENTS + 25
+    assert "queries must be checked" in statement["sentence"]
+
+
+@pytest.mark.parametrize("cause", [*CHANGES, "title", "version of the data"])
+@pytest.mark.parametrize("of_ranks", [False, True], ids=["scores", "ranks"])
+def test_a_run_of_other_settings_is_inconsistent_and_the_cause_is_named(
+    claims: Claims, tmp_path: Path, cause: str, of_ranks: bool
+) -> None:
+    dataset = {"title": "untitled", "version of the data": "edited"}.get(cause, "small")
+    run = claims.run(cause if cause in CHANGES else "tiny", dataset)
+    statement = claims.verified(tmp_path, in_trec_form(run, of_ranks=True) if of_ranks else run, share=0.5)
+    assert statement["verdict"] == "inconsistent"
+    if not (of_ranks and cause == "version of the data"):
+        assert statement["cause"]["name"] == cause, statement["cause"]

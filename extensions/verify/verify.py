@@ -1,0 +1,301 @@
+"""Verify a claimed result: draw a sample, compute it again, compare, and write the statement and its page."""
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from beirflow.audit.audit import SEED_BITS, run_checks
+from beirflow.audit.checks import EVERYTHING, FAILED, PASSED
+from beirflow.config.experiment import Experiment
+from beirflow.config.main_measure import cutoff_of
+from beirflow.core.errors import DataError, VerdictError
+from beirflow.core.records import read_json, write_json
+from beirflow.data.corpus_files import relevant_from
+from beirflow.evaluation.measures import measure
+from beirflow.evaluation.paired_tests import confidence_interval
+from beirflow.extensions.verify.causes import Cause, find_cause
+from beirflow.extensions.verify.compare import Comparison, compare, is_of_ranks
+from beirflow.extensions.verify.draw import MOST_DOCUMENTS, Sample, draw, hidden_error, queries_needed
+from beirflow.extensions.verify.layout import PAGE, STATEMENT
+from beirflow.extensions.verify.recompute import Pool, Scores, check_family, recompute
+from beirflow.report.pages import write_page
+from beirflow.run.provenance import environment
+
+CONSISTENT, INCONSISTENT, UNDECIDED = "consistent", "inconsistent", "undecided"
+
+FORMAT = 1  # of the statement
+ROUNDED = 6e-5  # most by which a claimed mean, printed with four decimals or more, may differ from that of its run
+LEAST_QUERIES = 20  # of an estimate without a run
+SHOWN = 20  # differences on the page and in the statement
+AUDITED = 50  # most queries and documents of a corpus that the audit of a folder makes again
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Settings of a verification, and its claim as :class:`~beirflow.extensions.verify.claims.Claim` has it."""
+
+    system: str
+    claim: Mapping[str, Any]
+    share: float = 0.01
+    margin: float = 0.005
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Tables of the prepared corpus, and runs on it."""
+
+    queries: pa.Table
+    qrels: pa.Table
+    doc_ids: np.ndarray
+    bm25: pa.Table
+    claimed: pa.Table | None
+
+
+@dataclass
+class Findings:
+    """Verdict, its sentence, and the figures behind it."""
+
+    verdict: str
+    sentence: str
+    figures: dict[str, Any] = field(default_factory=dict)
+    cause: Cause | None = None
+    differences: list[dict[str, Any]] = field(default_factory=list)
+
+
+def verify(
+    *,
+    folder: str,
+    experiment: Experiment,
+    asked: Asked,
+    documents_path: str,
+    queries_path: str,
+    qrels_path: str,
+    corpus_path: str,
+    bm25_path: str,
+    model_path: str,
+    claimed_path: str | None,
+) -> str:
+    """Verify a claim, and write ``statement.json`` and ``verification.html`` into ``folder``; return the verdict in a sentence.
+
+    Raises VerdictError for any other verdict than "consistent", after both files have been written; DataError for a claim that
+    cannot be verified, without a verdict.
+    """
+    check_family(experiment, asked.system)
+    dataset, name = experiment.chosen_datasets[0], experiment.main_measure
+    corpus = Corpus(
+        *(pq.read_table(path) for path in (queries_path, qrels_path)),
+        pq.read_table(documents_path, columns=["doc_id"])["doc_id"].to_numpy(),
+        pq.read_table(bm25_path),
+        pq.read_table(claimed_path) if claimed_path else None,
+    )
+    record, model = read_json(corpus_path), read_json(model_path)
+    seed = secrets.randbits(SEED_BITS) if asked.seed is None else asked.seed
+    random, cutoff = np.random.default_rng(seed), cutoff_of(name)
+    sample = draw(random, corpus.queries["query_id"].to_pylist(), corpus.doc_ids, *_nearby(corpus, cutoff, random), asked.share)
+    documents = pq.read_table(documents_path, filters=pc.field("doc_id").isin(sample.pool))
+    pool = Pool(dataset, record, corpus.queries, corpus.qrels, documents).of(sample.queries, sample.pool)
+    precision = "float32" if experiment.config["precision"] == "auto" else experiment.config["precision"]
+    ((_, scores),) = recompute(experiment, pool, {asked.system: experiment.systems[asked.system]}, precision)
+    if isinstance(scores, str):
+        raise DataError(scores)
+    if corpus.claimed is None:
+        findings = _estimate(corpus, asked, sample, scores, name)
+    else:
+        findings = _compared(experiment, corpus, asked, sample, pool, scores, name)
+        _with_audit(findings, experiment, asked, dataset, seed)
+    statement = {
+        "format": FORMAT,
+        "verdict": findings.verdict,
+        "sentence": findings.sentence,
+        "measure": name,
+        "claim": dict(asked.claim),
+        "model": {key: model.get(key) for key in ("model", "revision", "files")} | {"system": asked.system, "precision": precision},
+        "dataset": {"name": dataset, "official": record.get("official"), "sha256": record["source_sha256"]},
+        "sample": {
+            "seed": seed,
+            "share": asked.share,
+            "documents": len(sample.pool),
+            "of documents": len(corpus.doc_ids),
+            "drawn at random": sample.random,
+            "queries": len(sample.queries),
+            "of queries": corpus.queries.num_rows,
+            "whole queries": sample.whole,
+        },
+        "figures": findings.figures,
+        "cause": findings.cause and vars(findings.cause),
+        "differences": findings.differences[:SHOWN],
+        "written": datetime.now(UTC).isoformat(timespec="seconds"),
+        "environment": environment(),
+    }
+    write_json(Path(folder) / STATEMENT, statement)
+    write_page("verification.html.j2", Path(folder) / PAGE, statement | {"title": f"Verification: {findings.verdict}"})
+    text = f"{findings.sentence}\nStatement: {Path(folder) / STATEMENT}; page: {Path(folder) / PAGE}"
+    if findings.verdict != CONSISTENT:
+        raise VerdictError(text)
+    return text
+
+
+def _nearby(
+    corpus: Corpus, cutoff: int, random: np.random.Generator
+) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Return by query the relevant documents among the claimed first ones, and all documents around it."""
+    qrels = corpus.qrels.filter(pc.field("score") >= relevant_from(corpus.qrels)).select(["query_id", "doc_id"]).to_pandas()
+    known = qrels[qrels["doc_id"].isin(corpus.doc_ids)]
+    some = known.sample(frac=1, random_state=random).groupby("query_id").head(cutoff)
+    first = [
+        run.filter(pc.field("rank") <= cutoff).select(["query_id", "doc_id"]).to_pandas()
+        for run in (corpus.claimed, corpus.bm25)
+        if run is not None
+    ]
+    found = first[0].merge(known) if corpus.claimed is not None else known[:0]
+    around = pd.concat([*first, some]).drop_duplicates()
+    by_query = [each.groupby("query_id")["doc_id"].agg(list).to_dict() for each in (found, around)]
+    return by_query[0], by_query[1]
+
+
+def _values(run: pa.Table, qrels: pa.Table, name: str) -> "pd.Series[float]":
+    """Return the values of a measure by query; 0 for a query without results."""
+    return measure(run, qrels, [cutoff_of(name)], ranked=True).set_index("query_id")[name]
+
+
+def _compared(
+    experiment: Experiment, corpus: Corpus, asked: Asked, sample: Sample, pool: Pool, scores: Scores, name: str
+) -> Findings:
+    """Compare a claimed run with the recomputed scores, and its measures with what is claimed."""
+    run = corpus.claimed
+    assert run is not None  # noqa: S101 - for the type checker
+    values = _values(run, corpus.qrels, name)
+    family, settings = experiment.family(asked.system), experiment.systems[asked.system].settings
+    tolerance, of_ranks = family.tolerance(settings, scores.precision), is_of_ranks(run)
+    depth = int(pc.max(run["rank"]).as_py())
+
+    def compared(others: Scores) -> Comparison:
+        part = run.filter(pc.is_in(run["query_id"], value_set=others.query_ids))
+        return compare(part, depth, others, tolerance, of_ranks=of_ranks)
+
+    found = compared(scores)
+    if found.hits.empty:
+        raise DataError("the claimed run has no hit for the drawn queries in the drawn documents; give a larger --share")
+    figures = _figures(values, found, asked, sample)
+    figures |= _side_by_side(values, corpus.qrels, sample, scores, name)
+    claimed, wrong = asked.claim.get("value"), found.wrong_queries
+    findings = Findings(CONSISTENT, "", figures, differences=_differences(found))
+    what = f"{name} {values.mean():.5f} of {len(values)} queries"
+    if claimed is not None and not abs(values.mean() - claimed) <= ROUNDED:
+        findings.verdict = INCONSISTENT
+        findings.sentence = f"Inconsistent: the run has the {what}, and {claimed:.5f} is claimed."
+    if wrong:
+        findings.verdict = INCONSISTENT
+        hits = run.select(["query_id", "doc_id"]).to_pandas()
+        findings.cause = find_cause(experiment, asked.system, pool, hits, found, compared)
+        likely = f" Likely cause: {findings.cause.name}: {findings.cause.words}." if findings.cause.name else f" The cause is unknown: {findings.cause.words}."
+        problem = f"{len(wrong)} of {len(sample.queries)} drawn queries have other {found.by}s than the model gives them"
+        findings.sentence = f"{findings.sentence or 'Inconsistent:'} {problem} ({1 - found.agreeing:.1%} of the hits compared).{likely}"
+    if findings.verdict == INCONSISTENT:
+        return findings
+    hidden = f"an error of more than {figures['hidden error']:.4f} would have been found with 99 %"
+    compared_with = f"{len(sample.queries)} of {len(values)} queries and {len(found.hits)} {found.by}s agree"
+    if figures["hidden error"] >= asked.margin:
+        needed = queries_needed(values.to_numpy(), asked.margin)
+        todo = f"at least {needed} queries must be checked, and {len(sample.queries)} were; give a larger --share"
+        findings.verdict = UNDECIDED
+        findings.sentence = f"Undecided: {compared_with}, but only {hidden}; for {asked.margin:g}, {todo}."
+    else:
+        findings.sentence = f"Consistent: {what} follows from the run, {compared_with}, and {hidden}."
+    return findings
+
+
+def _figures(values: "pd.Series[float]", found: Comparison, asked: Asked, sample: Sample) -> dict[str, Any]:
+    apart = found.hits["apart"].to_numpy(np.float64)
+    finite = apart[np.isfinite(apart)]
+    return {
+        "claimed": asked.claim.get("value"),
+        "of the run": float(values.mean()),
+        "compared by": found.by,
+        "hits compared": len(found.hits),
+        "hits that agree": found.agreeing,
+        "documents left out": len(found.left_out),
+        "tolerance": found.tolerance,
+        "median difference": float(np.median(finite)) if len(finite) else None,
+        "largest difference": float(finite.max()) if len(finite) else None,
+        "queries that differ": len(found.wrong_queries),
+        "hidden error": hidden_error(values.to_numpy(), len(sample.queries)),
+    }
+
+
+def _side_by_side(
+    values: "pd.Series[float]", qrels: pa.Table, sample: Sample, scores: Scores, name: str
+) -> dict[str, Any]:
+    """Return the main measure of the whole queries, claimed and recomputed, with the interval of the difference."""
+    whole = sample.queries[: sample.whole]
+    again = _values(_first(scores, whole, name), qrels.filter(pc.field("query_id").isin(whole)), name)
+    claimed = values.loc[again.index]
+    low, high = confidence_interval([(claimed - again).to_numpy()]) if len(again) > 1 else (None, None)
+    return {"claimed, drawn queries": float(claimed.mean()), "recomputed, drawn queries": float(again.mean()), "low": low, "high": high}
+
+
+def _first(scores: Scores, queries: list[str], name: str) -> pa.Table:
+    """Return the first documents of some queries in the recomputed run."""
+    run = scores.run.filter(pc.field("rank") <= cutoff_of(name))
+    return run.filter(pc.field("query_id").isin(queries))
+
+
+def _differences(found: Comparison) -> list[dict[str, Any]]:
+    """Return the largest differences, and documents that are left out."""
+    hits = found.hits[found.hits["wrong"]].sort_values("apart", ascending=False).head(SHOWN)
+    columns = ["query_id", "doc_id", "rank", "claimed", "recomputed"]
+    rows = pd.concat([hits[columns], found.left_out.head(SHOWN).reindex(columns=columns)])
+    return [{key: None if value != value else value for key, value in row.items()} for row in rows.to_dict("records")]
+
+
+def _estimate(corpus: Corpus, asked: Asked, sample: Sample, scores: Scores, name: str) -> Findings:
+    """Estimate the mean of the model from whole queries, and compare a claim without a run with it."""
+    whole, claimed = sample.queries[: sample.whole], float(asked.claim["value"])
+    drawn = _values(_first(scores, whole, name), corpus.qrels.filter(pc.field("query_id").isin(whole)), name)
+    bm25 = _values(corpus.bm25, corpus.qrels, name)
+    # What BM25 has on the drawn queries beyond its known mean says how easy these are.
+    own = bm25.loc[drawn.index]
+    slope = float(np.cov(drawn, own)[0, 1] / own.var()) if len(drawn) > 2 and own.var() > 0 else 0.0
+    adjusted = (drawn - slope * (own - bm25.mean())).to_numpy()
+    low, high = confidence_interval([adjusted], 0.99) if len(drawn) > 1 else (0.0, 1.0)
+    is_whole = len(sample.pool) == len(corpus.doc_ids)
+    if is_whole and len(drawn) == len(bm25):
+        low = high = float(drawn.mean())
+    bias = "none" if is_whole else "too high, never too low: fewer documents compete than in the whole corpus"
+    figures = {"claimed": claimed, "estimate": float(adjusted.mean()), "low": low, "high": high, "bias": bias}
+    words = f"an estimate of {name} is {adjusted.mean():.4f} ({low:.4f} to {high:.4f} with 99 %, from {len(drawn)} queries; bias {bias})"
+    if len(drawn) < min(LEAST_QUERIES, len(bm25)):
+        return Findings(UNDECIDED, f"Undecided: {len(drawn)} queries are too few, expected {LEAST_QUERIES}; give a larger --share.", figures)
+    if claimed > high + ROUNDED:
+        return Findings(INCONSISTENT, f"Inconsistent: {claimed:.5f} is claimed, and {words}.", figures)
+    if claimed < low - ROUNDED:
+        verdict = INCONSISTENT if is_whole else UNDECIDED
+        return Findings(verdict, f"{verdict.capitalize()}: {claimed:.5f} is claimed, and {words}; a run would tell more.", figures)
+    return Findings(CONSISTENT, f"Consistent as far as an estimate can tell: {claimed:.5f} is claimed, and {words}.", figures)
+
+
+def _with_audit(findings: Findings, experiment: Experiment, asked: Asked, dataset: str, seed: int) -> None:
+    """Add what the audit of a folder of results finds about the result, with a sample of it."""
+    if not (folder := asked.claim.get("folder")):
+        return
+    _, sections = run_checks(Path(folder), experiment, AUDITED, seed)
+    about = {(asked.claim["system"], dataset), EVERYTHING}
+    checks = [check for section in sections.values() for check in section]
+    failed = [check for check in checks if check.status == FAILED and about & {*check.results}]
+    sampled = [check.found for check in sections.get("sample", ()) if check.status == PASSED]
+    findings.figures |= {"audit, failed": [f"{each.name}: {each.found}" for each in failed], "audit, sample": sampled}
+    if failed:
+        findings.verdict = INCONSISTENT
+        problem = f"The audit of {folder} fails: {failed[0].name}: {failed[0].found}"
+        findings.sentence = f"{findings.sentence if findings.verdict == INCONSISTENT else 'Inconsistent:'} {problem}."
