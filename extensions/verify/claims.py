@@ -178,12 +178,15 @@ def _read_results(claim: Claim, folder: Path, task: Task, model: str | None) -> 
         found = ", ".join(f"{name} ({own})" for name, own in models.items())
         raise DataError(f"{folder}: {len(names)} systems with the model {model}; name one of {found} with --model")
     claim.folder, claim.system = str(folder.absolute()), names[0]
-    run, means = (folder / each(system=names[0], dataset=task.dataset) for each in (layout.RUN, layout.METRICS))
-    for path in (run, means):
+    patterns = (layout.RUN, layout.RUN_RECORD, layout.METRICS)
+    run, record, means = (folder / each(system=names[0], dataset=task.dataset) for each in patterns)
+    for path in (run, record, means):
         if not path.is_file():
             raise DataError(f"{path}: there is no such file, so no result of {names[0]} on {task.dataset}")
         claim.files[str(path)] = file_digest(path)
     claim.add_run(run)
+    made = _parsed(record).get("made")
+    claim.says["precision"] = made.get("precision") if isinstance(made, Mapping) else None
     measures = _parsed(means).get("measures")
     claim.add_value(means, measures.get(task.measure) if isinstance(measures, Mapping) else None)
     configuration = manifest.get("configuration")

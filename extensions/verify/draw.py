@@ -40,19 +40,21 @@ def draw(
     further relevant ones. Queries are taken in a random order until the first that does not fit, so that none is preferred.
     """
     budget = min(math.ceil(share * len(doc_ids)), MOST_DOCUMENTS)
-    order = [query_ids[place] for place in random.permutation(len(query_ids))]
+    order, most = [query_ids[place] for place in random.permutation(len(query_ids))], max(1, MOST_PAIRS // budget)
+    if budget == len(doc_ids):
+        return Sample(order[:most], min(most, len(order)), doc_ids.tolist(), 0)
     pool: dict[str, None] = {}
 
-    def take(documents: Mapping[str, Sequence[str]], limit: float, most: int) -> int:
+    def take(documents: Mapping[str, Sequence[str]], limit: float) -> int:
         for number, query in enumerate(order[:most]):
             added = [each for each in documents.get(query, ()) if each not in pool]
-            if len(pool) + len(added) > limit and number + (limit < budget * FOR_WHOLE):
+            if len(pool) + len(added) > limit and (number or limit < budget * FOR_WHOLE):  # one whole query at least
                 return number
             pool.update(dict.fromkeys(added))
         return min(most, len(order))
 
-    checked = take(relevant, budget * FOR_RELEVANT, max(1, MOST_PAIRS // budget)) if relevant else 0
-    whole = take(around, budget * FOR_WHOLE, max(1, MOST_PAIRS // budget))
+    checked = take(relevant, budget * FOR_RELEVANT) if relevant else 0
+    whole = take(around, budget * FOR_WHOLE)
     before = len(pool)
     for place in random.permutation(len(doc_ids)):
         if len(pool) >= budget:

@@ -84,7 +84,7 @@ def verify(
     corpus_path: str,
     bm25_path: str,
     model_path: str,
-    claimed_path: str | None,
+    claimed_path: str | None = None,
 ) -> str:
     """Verify a claim, and write ``statement.json`` and ``verification.html`` into ``folder``; return the verdict in a sentence.
 
@@ -200,12 +200,12 @@ def _compared(
         hits = run.select(["query_id", "doc_id"]).to_pandas()
         findings.cause = find_cause(experiment, asked.system, pool, hits, found, compared)
         likely = f" Likely cause: {findings.cause.name}: {findings.cause.words}." if findings.cause.name else f" The cause is unknown: {findings.cause.words}."
-        problem = f"{len(wrong)} of {len(sample.queries)} drawn queries have other {found.by}s than the model gives them"
+        problem = f"{len(wrong)} of {len(sample.queries)} drawn queries differ in the {found.by} of hits"
         findings.sentence = f"{findings.sentence or 'Inconsistent:'} {problem} ({1 - found.agreeing:.1%} of the hits compared).{likely}"
     if findings.verdict == INCONSISTENT:
         return findings
     hidden = f"an error of more than {figures['hidden error']:.4f} would have been found with 99 %"
-    compared_with = f"{len(sample.queries)} of {len(values)} queries and {len(found.hits)} {found.by}s agree"
+    compared_with = f"{len(sample.queries)} of {len(values)} queries with {len(found.hits):,} hits agree in their {found.by}"
     if figures["hidden error"] >= asked.margin:
         needed = queries_needed(values.to_numpy(), asked.margin)
         todo = f"at least {needed} queries must be checked, and {len(sample.queries)} were; give a larger --share"

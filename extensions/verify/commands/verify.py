@@ -13,7 +13,7 @@ HELP = "verify a result of others: encode a sample again, compare scores or rank
 PASSES_ON = True
 
 NAMESPACE = "file"  # of the signature, as an audit checks it
-FULL_PRECISION = "float32"
+PRECISIONS = ("float32", "bfloat16", "float16")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -38,7 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def main(options: Namespace) -> int:
     """Run the verification and sign its statement; return 0 only if the verdict is "consistent"."""
-    from beirflow.extensions.verify import CLAIMED, RECOMPUTED
+    from beirflow.extensions.verify import CLAIMED
     from beirflow.extensions.verify.claims import read_claim
     from beirflow.extensions.verify.layout import STATEMENT
 
@@ -50,8 +50,6 @@ def main(options: Namespace) -> int:
     task, datasets = _task(options)
     claim = read_claim(options.words, task, options.model, options.value)
     name, systems = _system(options, claim.system, claim.entry)
-    if RECOMPUTED == name == CLAIMED:
-        raise ConfigError(f"--model {name}: this name is taken")
     if claim.run:
         systems[CLAIMED] = {"run": claim.run}
     written = Path(options.output) / STATEMENT
@@ -67,6 +65,8 @@ def main(options: Namespace) -> int:
         "custom": {kind: own for kind, own in (("systems", systems), ("datasets", datasets)) if own},
         "command": {"verify": {key: value for key, value in verify.items() if value is not None}},
     }
+    if claim.says.get("precision") in PRECISIONS:  # of a folder of results; others do not say it, or are not believed
+        given["precision"] = claim.says["precision"]
     status = call_workflow(options, config_files=[], targets=["verify"], given=given)
     if options.key and written.is_file():
         _sign(written, options.key)
@@ -89,19 +89,20 @@ def _task(options: Namespace) -> tuple[Any, dict[str, Any]]:
     return Task(name, of_mteb, split, options.measure), own
 
 
-def _system(options: Namespace, of_folder: str | None, entry: Any) -> tuple[str, dict[str, Any]]:
+def _system(options: Namespace, of_folder: str | None, entry: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
     """Return the name of the recomputed system, and its entry unless the catalogue or a configuration has one."""
     from beirflow.cli.configuration import load_files
-    from beirflow.config.systems import catalogue_systems
     from beirflow.extensions.verify import RECOMPUTED
+    from beirflow.extensions.verify.recompute import check_family
 
-    known = {*catalogue_systems(), *(load_files(options.configfile).systems if options.configfile else ())}
-    if of_folder:
-        return of_folder, {} if of_folder in known or entry is None else {of_folder: entry}
+    experiment = load_files(options.configfile)
+    if (name := of_folder or options.model) in experiment.systems:
+        check_family(experiment, name)
+        return name, {}
+    if of_folder and entry:
+        return of_folder, {of_folder: entry}
     if not options.model:
         raise ConfigError("name the model of the result: --model all-minilm-l6-v2")
-    if options.model in known:
-        return options.model, {}
     place = Path(options.model).expanduser()
     model = {"model": str(place.absolute()) if place.is_dir() else options.model}
     return RECOMPUTED, {RECOMPUTED: model | ({"revision": options.revision} if options.revision else {})}
