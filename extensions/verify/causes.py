@@ -42,7 +42,12 @@ class Cause:
 
 
 def find_cause(
-    experiment: Experiment, name: str, pool: Pool, claimed: pd.DataFrame, found: Comparison, compared: Callable[[Scores], Comparison]
+    experiment: Experiment,
+    name: str,
+    pool: Pool,
+    claimed: pd.DataFrame,
+    found: Comparison,
+    compared: Callable[[Scores], Comparison],
 ) -> Cause:
     """Return the likely cause of the differences of a comparison; ``compared`` repeats it with other scores.
 
@@ -71,7 +76,7 @@ AS_IS = "as the files of the model say"
 def _recomputed(experiment: Experiment, name: str, pool: Pool) -> Iterator[tuple[str, Scores | str]]:
     """Yield scores of a pool by every way that is tried, with its name."""
     system = experiment.systems[name]
-    ways = {AS_IS: {}} | dict(_ways(system.settings))
+    ways: dict[str, dict[str, Any]] = {AS_IS: {}, **dict(_ways(system.settings))}
     labels = {f"{name}-{number}" if number else name: label for number, label in enumerate(ways)}
     systems = {each: _changed(system, each, ways[label]) for each, label in labels.items()}
     for each, scores in recompute(experiment, pool, systems, "float32"):
@@ -111,7 +116,7 @@ def _pattern(found: Comparison, claimed: pd.DataFrame) -> Cause:
     hits, missing = found.hits, found.left_out
     wrong = hits["wrong"]
     lost = missing[~missing["doc_id"].isin(claimed["doc_id"])]["doc_id"]
-    if len(missing) > wrong.sum() and lost.nunique() > 1 and len(lost) > len(missing) / 2:
+    if len(missing) > wrong.sum() and len(lost.unique()) > 1 and len(lost) > len(missing) / 2:
         words = f"{lost.nunique()} drawn documents are in no claimed ranking, although they score high enough for {len(lost)}"
         return Cause("version of the data", f"{words}: the run was made without them", {})
     by_document = hits.groupby("doc_id")["wrong"].agg(["sum", "size"])

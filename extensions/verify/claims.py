@@ -111,7 +111,11 @@ def _read_file(claim: Claim, file: Path, task: Task) -> None:
     with file.open("rb") as stream:
         if stream.read(len(HEADER_START)) == HEADER_START:
             lines = iter(lambda: stream.readline(1 << 16), b"")
-            own = [line[1:].strip().decode(errors="replace") for line, _ in zip(lines, range(10_000), strict=False) if line[:1] == b"#"]
+            own = [
+                line[1:].strip().decode(errors="replace")
+                for line, _ in zip(lines, range(10_000), strict=False)
+                if line[:1] == b"#"
+            ]
             claim.says["ir_metadata"] = [printable(line) for line in own if ":" in line][:100]
     claim.add_run(file)
 
@@ -149,25 +153,29 @@ def _read_card(claim: Claim, file: Path, task: Task) -> None:
         content = parse_yaml(text)
     except (yaml.YAMLError, ValueError) as error:
         raise DataError(f"{file}: expected YAML, found something else ({str(error).partition(chr(10))[0]})") from None
-    for entry in content if isinstance(content, list) else []:
-        of = entry.get("dataset") if isinstance(entry, Mapping) else None
+    for entry in _mappings(content):
+        of = entry.get("dataset")
         if isinstance(of, Mapping) and of.get("task_id") in (task.name, f"{task.name}_default_{task.split}"):
             claim.add_value(file, entry.get("value"), PERCENT)
     models = content.get("model-index") if isinstance(content, Mapping) else None
-    results = [each for model in models or () if isinstance(model, Mapping) for each in model.get("results") or ()]
-    for each in results:
-        of, metrics = each.get("dataset") or {}, each.get("metrics") or ()
-        if of.get("name") == f"MTEB {task.name}" and of.get("split", task.split) == task.split:
-            for metric in metrics:
+    for result in (each for model in _mappings(models) for each in _mappings(model.get("results"))):
+        of = result.get("dataset")
+        if isinstance(of, Mapping) and of.get("name") == f"MTEB {task.name}" and of.get("split", task.split) == task.split:
+            for metric in _mappings(result.get("metrics")):
                 if metric.get("type") == mteb_name(task.measure):
                     claim.add_value(file, metric.get("value"), PERCENT)
+
+
+def _mappings(value: Any) -> list[Mapping[str, Any]]:
+    """Return the mappings in a list; none of anything else."""
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
 
 
 def _read_results(claim: Claim, folder: Path, task: Task, model: str | None) -> None:
     """Read a folder of results of beirflow: the run of the system that has a model, and its mean."""
     if odd := list_folder(folder).odd:
-        path, kind = next(iter(sorted(odd.items())))
-        raise DataError(f"{folder}: {printable(path)} is {printable(kind)}; only plain files are read")
+        name, kind = next(iter(sorted(odd.items())))
+        raise DataError(f"{folder}: {printable(name)} is {printable(kind)}; only plain files are read")
     manifest = _parsed(folder / layout.MANIFEST)
     systems = manifest.get("systems")
     if not isinstance(systems, Mapping) or not all(isinstance(each, Mapping) for each in systems.values()):

@@ -20,7 +20,7 @@ class Comparison:
 
     by: str  # ``score`` or ``order``
     tolerance: float  # between two scores, relative to the largest of the query
-    # query_id, doc_id, rank, claimed and recomputed score, apart (of scores, relative; of an order, how far it is inverted), wrong
+    # query_id, doc_id, rank, claimed and recomputed score, apart (relative; of an order, how far it is inverted), wrong
     hits: pd.DataFrame
     left_out: pd.DataFrame  # query_id, doc_id, recomputed
 

@@ -1,10 +1,9 @@
 """Verify a claimed result: draw a sample, compute it again, compare, and write the statement and its page."""
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from beirflow.evaluation.measures import measure
 from beirflow.evaluation.paired_tests import confidence_interval
 from beirflow.extensions.verify.causes import Cause, find_cause
 from beirflow.extensions.verify.compare import Comparison, compare, is_of_ranks
-from beirflow.extensions.verify.draw import MOST_DOCUMENTS, Sample, draw, hidden_error, queries_needed
+from beirflow.extensions.verify.draw import Sample, draw, hidden_error, queries_needed
 from beirflow.extensions.verify.layout import PAGE, STATEMENT
 from beirflow.extensions.verify.recompute import Pool, Scores, check_family, recompute
 from beirflow.report.pages import write_page
@@ -52,6 +51,19 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class Files:
+    """Files of the prepared corpus, runs on it, and the record of the model."""
+
+    documents_path: str
+    queries_path: str
+    qrels_path: str
+    corpus_path: str
+    bm25_path: str
+    model_path: str
+    claimed_path: str | None = None
+
+
+@dataclass(frozen=True)
 class Corpus:
     """Tables of the prepared corpus, and runs on it."""
 
@@ -60,6 +72,13 @@ class Corpus:
     doc_ids: np.ndarray
     bm25: pa.Table
     claimed: pa.Table | None
+
+    @classmethod
+    def of(cls, files: Files) -> "Corpus":
+        """Read the tables, of documents their ids alone."""
+        doc_ids = pq.read_table(files.documents_path, columns=["doc_id"])["doc_id"].to_numpy()
+        queries, qrels, bm25 = map(pq.read_table, (files.queries_path, files.qrels_path, files.bm25_path))
+        return cls(queries, qrels, doc_ids, bm25, pq.read_table(files.claimed_path) if files.claimed_path else None)
 
 
 @dataclass
@@ -73,19 +92,7 @@ class Findings:
     differences: list[dict[str, Any]] = field(default_factory=list)
 
 
-def verify(
-    *,
-    folder: str,
-    experiment: Experiment,
-    asked: Asked,
-    documents_path: str,
-    queries_path: str,
-    qrels_path: str,
-    corpus_path: str,
-    bm25_path: str,
-    model_path: str,
-    claimed_path: str | None = None,
-) -> str:
+def verify(*, folder: str, experiment: Experiment, asked: Asked, files: Files) -> str:
     """Verify a claim, and write ``statement.json`` and ``verification.html`` into ``folder``; return the verdict in a sentence.
 
     Raises VerdictError for any other verdict than "consistent", after both files have been written; DataError for a claim that
@@ -93,17 +100,11 @@ def verify(
     """
     check_family(experiment, asked.system)
     dataset, name = experiment.chosen_datasets[0], experiment.main_measure
-    corpus = Corpus(
-        *(pq.read_table(path) for path in (queries_path, qrels_path)),
-        pq.read_table(documents_path, columns=["doc_id"])["doc_id"].to_numpy(),
-        pq.read_table(bm25_path),
-        pq.read_table(claimed_path) if claimed_path else None,
-    )
-    record, model = read_json(corpus_path), read_json(model_path)
+    corpus, record, model = Corpus.of(files), read_json(files.corpus_path), read_json(files.model_path)
     seed = secrets.randbits(SEED_BITS) if asked.seed is None else asked.seed
     random, cutoff = np.random.default_rng(seed), cutoff_of(name)
     sample = draw(random, corpus.queries["query_id"].to_pylist(), corpus.doc_ids, *_nearby(corpus, cutoff, random), asked.share)
-    documents = pq.read_table(documents_path, filters=pc.field("doc_id").isin(sample.pool))
+    documents = pq.read_table(files.documents_path, filters=pc.field("doc_id").isin(sample.pool))
     pool = Pool(dataset, record, corpus.queries, corpus.qrels, documents).of(sample.queries, sample.pool)
     precision = "float32" if experiment.config["precision"] == "auto" else experiment.config["precision"]
     ((_, scores),) = recompute(experiment, pool, {asked.system: experiment.systems[asked.system]}, precision)
@@ -120,7 +121,8 @@ def verify(
         "sentence": findings.sentence,
         "measure": name,
         "claim": dict(asked.claim),
-        "model": {key: model.get(key) for key in ("model", "revision", "files")} | {"system": asked.system, "precision": precision},
+        "model": {key: model.get(key) for key in ("model", "revision", "files")}
+        | {"system": asked.system, "precision": precision},
         "dataset": {"name": dataset, "official": record.get("official"), "sha256": record["source_sha256"]},
         "sample": {
             "seed": seed,
@@ -146,9 +148,7 @@ def verify(
     return text
 
 
-def _nearby(
-    corpus: Corpus, cutoff: int, random: np.random.Generator
-) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+def _nearby(corpus: Corpus, cutoff: int, random: np.random.Generator) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Return by query the relevant documents among the claimed first ones, and all documents around it."""
     qrels = corpus.qrels.filter(pc.field("score") >= relevant_from(corpus.qrels)).select(["query_id", "doc_id"]).to_pandas()
     known = qrels[qrels["doc_id"].isin(corpus.doc_ids)]
@@ -199,9 +199,11 @@ def _compared(
         findings.verdict = INCONSISTENT
         hits = run.select(["query_id", "doc_id"]).to_pandas()
         findings.cause = find_cause(experiment, asked.system, pool, hits, found, compared)
-        likely = f" Likely cause: {findings.cause.name}: {findings.cause.words}." if findings.cause.name else f" The cause is unknown: {findings.cause.words}."
+        cause = findings.cause
+        likely = f"Likely cause: {cause.name}, {cause.words}." if cause.name else f"The cause is unknown: {cause.words}."
         problem = f"{len(wrong)} of {len(sample.queries)} drawn queries differ in the {found.by} of hits"
-        findings.sentence = f"{findings.sentence or 'Inconsistent:'} {problem} ({1 - found.agreeing:.1%} of the hits compared).{likely}"
+        share = f"{1 - found.agreeing:.1%} of the hits compared"
+        findings.sentence = f"{findings.sentence or 'Inconsistent:'} {problem} ({share}). {likely}"
     if findings.verdict == INCONSISTENT:
         return findings
     hidden = f"an error of more than {figures['hidden error']:.4f} would have been found with 99 %"
@@ -234,15 +236,14 @@ def _figures(values: "pd.Series[float]", found: Comparison, asked: Asked, sample
     }
 
 
-def _side_by_side(
-    values: "pd.Series[float]", qrels: pa.Table, sample: Sample, scores: Scores, name: str
-) -> dict[str, Any]:
+def _side_by_side(values: "pd.Series[float]", qrels: pa.Table, sample: Sample, scores: Scores, name: str) -> dict[str, Any]:
     """Return the main measure of the whole queries, claimed and recomputed, with the interval of the difference."""
     whole = sample.queries[: sample.whole]
     again = _values(_first(scores, whole, name), qrels.filter(pc.field("query_id").isin(whole)), name)
     claimed = values.loc[again.index]
     low, high = confidence_interval([(claimed - again).to_numpy()]) if len(again) > 1 else (None, None)
-    return {"claimed, drawn queries": float(claimed.mean()), "recomputed, drawn queries": float(again.mean()), "low": low, "high": high}
+    means = {"claimed, drawn queries": float(claimed.mean()), "recomputed, drawn queries": float(again.mean())}
+    return {**means, "difference, low": low, "difference, high": high}
 
 
 def _first(scores: Scores, queries: list[str], name: str) -> pa.Table:
@@ -256,7 +257,7 @@ def _differences(found: Comparison) -> list[dict[str, Any]]:
     hits = found.hits[found.hits["wrong"]].sort_values("apart", ascending=False).head(SHOWN)
     columns = ["query_id", "doc_id", "rank", "claimed", "recomputed"]
     rows = pd.concat([hits[columns], found.left_out.head(SHOWN).reindex(columns=columns)])
-    return [{key: None if value != value else value for key, value in row.items()} for row in rows.to_dict("records")]
+    return [{str(key): None if value != value else value for key, value in row.items()} for row in rows.to_dict("records")]
 
 
 def _estimate(corpus: Corpus, asked: Asked, sample: Sample, scores: Scores, name: str) -> Findings:
@@ -272,17 +273,19 @@ def _estimate(corpus: Corpus, asked: Asked, sample: Sample, scores: Scores, name
     is_whole = len(sample.pool) == len(corpus.doc_ids)
     if is_whole and len(drawn) == len(bm25):
         low = high = float(drawn.mean())
-    bias = "none" if is_whole else "too high, never too low: fewer documents compete than in the whole corpus"
-    figures = {"claimed": claimed, "estimate": float(adjusted.mean()), "low": low, "high": high, "bias": bias}
-    words = f"an estimate of {name} is {adjusted.mean():.4f} ({low:.4f} to {high:.4f} with 99 %, from {len(drawn)} queries; bias {bias})"
+    middle = float(adjusted.mean())
+    bias = "none" if is_whole else "too high: fewer documents compete than in the whole corpus"
+    figures = {"claimed": claimed, "estimate": middle, "low": low, "high": high, "bias": bias, "queries": len(drawn)}
+    interval = f"{low:.4f} to {high:.4f} with 99 %, from {len(drawn)} queries; bias: {bias}"
+    words = f"{claimed:.5f} is claimed, and an estimate of {name} is {middle:.4f} ({interval})."
     if len(drawn) < min(LEAST_QUERIES, len(bm25)):
-        return Findings(UNDECIDED, f"Undecided: {len(drawn)} queries are too few, expected {LEAST_QUERIES}; give a larger --share.", figures)
-    if claimed > high + ROUNDED:
-        return Findings(INCONSISTENT, f"Inconsistent: {claimed:.5f} is claimed, and {words}.", figures)
+        few = f"{len(drawn)} queries are too few, expected {LEAST_QUERIES}; give a larger --share"
+        return Findings(UNDECIDED, f"Undecided: {few}.", figures)
+    if claimed > high + ROUNDED or (is_whole and claimed < low - ROUNDED):
+        return Findings(INCONSISTENT, f"Inconsistent: {words}", figures)
     if claimed < low - ROUNDED:
-        verdict = INCONSISTENT if is_whole else UNDECIDED
-        return Findings(verdict, f"{verdict.capitalize()}: {claimed:.5f} is claimed, and {words}; a run would tell more.", figures)
-    return Findings(CONSISTENT, f"Consistent as far as an estimate can tell: {claimed:.5f} is claimed, and {words}.", figures)
+        return Findings(UNDECIDED, f"Undecided, since the bias may be why: {words} A run would tell more.", figures)
+    return Findings(CONSISTENT, f"Consistent as far as an estimate can tell: {words}", figures)
 
 
 def _with_audit(findings: Findings, experiment: Experiment, asked: Asked, dataset: str, seed: int) -> None:
@@ -296,6 +299,6 @@ def _with_audit(findings: Findings, experiment: Experiment, asked: Asked, datase
     sampled = [check.found for check in sections.get("sample", ()) if check.status == PASSED]
     findings.figures |= {"audit, failed": [f"{each.name}: {each.found}" for each in failed], "audit, sample": sampled}
     if failed:
+        before = findings.sentence if findings.verdict == INCONSISTENT else "Inconsistent:"
+        findings.sentence = f"{before} The audit of {folder} fails: {failed[0].name}: {failed[0].found}."
         findings.verdict = INCONSISTENT
-        problem = f"The audit of {folder} fails: {failed[0].name}: {failed[0].found}"
-        findings.sentence = f"{findings.sentence if findings.verdict == INCONSISTENT else 'Inconsistent:'} {problem}."

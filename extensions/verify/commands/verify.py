@@ -26,7 +26,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_call_arguments(parser, "FOLDER | FILE …", what, example)
     parser.add_argument("--model", metavar="M", help="a system of the catalogue or of a configuration, a hub id, or a folder")
     parser.add_argument("--revision", metavar="COMMIT", help="the commit of a hub id")
-    parser.add_argument("--dataset", metavar="D", help="a dataset of the catalogue or of a configuration, or a folder in BEIR's form")
+    parser.add_argument(
+        "--dataset", metavar="D", help="a dataset of the catalogue or of a configuration, or a folder in BEIR's form"
+    )
     parser.add_argument("--measure", default="NDCG@10", metavar="NAME@K", help="the claimed measure (default: NDCG@10)")
     parser.add_argument("--value", type=float, metavar="X", help="the claimed mean, from 0 to 1, if no file has it")
     parser.add_argument("--share", type=float, default=0.01, metavar="S", help="share of the documents to encode (default: 0.01)")
@@ -111,6 +113,6 @@ def _system(options: Namespace, of_folder: str | None, entry: dict[str, Any] | N
 def _sign(file: Path, key: str) -> None:
     """Sign a file with OpenSSH, which asks for a passphrase where the key has one."""
     command = ["ssh-keygen", "-Y", "sign", "-q", "-f", key, "-n", NAMESPACE, str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603, S607
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
         raise DataError(f"{file} was not signed with {key}: {done.stderr.strip()[:200]}")

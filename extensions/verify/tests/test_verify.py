@@ -3,12 +3,10 @@
 import json
 import random
 import shutil
-from collections.abc import Callable, Mapping
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -17,9 +15,10 @@ from beirflow.config.load import load_experiment
 from beirflow.core import layout
 from beirflow.core.errors import DataError, VerdictError
 from beirflow.core.records import read_json
+from beirflow.extensions.verify import causes
 from beirflow.extensions.verify import verify as verify_module
 from beirflow.extensions.verify.layout import PAGE, STATEMENT
-from beirflow.extensions.verify.verify import Asked, verify
+from beirflow.extensions.verify.verify import Asked, Files, verify
 from results_maker import run_rules
 from vocabulary import WORDS
 from workflow_runs import config_of, tiny_system, words
@@ -50,7 +49,9 @@ class Claims:
         asked = {f"q{i:02}": words(2000 + i, 6) for i in range(QUERIES)}
         draw = random.Random(1)
         qrels = {query: dict.fromkeys(draw.sample([*texts], 3), 1) for query in asked}
-        edited = {key: {**each, "text": words(9000 + i, 20)} if i % 8 == 0 else each for i, (key, each) in enumerate(texts.items())}
+        edited = {
+            key: {**each, "text": words(9000 + i, 20)} if i % 8 == 0 else each for i, (key, each) in enumerate(texts.items())
+        }
         for name, documents in (
             ("small", texts),
             ("untitled", {key: {**each, "title": ""} for key, each in texts.items()}),
@@ -89,13 +90,15 @@ class Claims:
         if run is not None:
             at["claimed_path"] = str(results / layout.RUN(system="claimed", dataset="small"))
             run_rules(results, experiment, [layout.RUN(system="claimed", dataset="small")])
-        corpus = {name: results / getattr(layout, name.upper())(dataset="small") for name in ("documents", "queries", "qrels", "corpus")}
+        corpus = {
+            name: results / getattr(layout, name.upper())(dataset="small") for name in ("documents", "queries", "qrels", "corpus")
+        }
         at |= {f"{name}_path": str(path) for name, path in corpus.items()}
         at |= {"bm25_path": str(results / layout.RUN(system="bm25", dataset="small"))}
         at |= {"model_path": str(results / layout.MODEL(system="tiny"))}
         settings = Asked(**{"system": "tiny", "claim": {}, "share": 1.0, "seed": 3, **asked})
         try:
-            verify(folder=str(results), experiment=experiment, asked=settings, **at)
+            verify(folder=str(results), experiment=experiment, asked=settings, files=Files(**at))
         except VerdictError:
             assert read_json(results / STATEMENT)["verdict"] != "consistent"
         else:
@@ -140,13 +143,67 @@ def test_few_queries_are_undecided_and_the_needed_number_is_named(claims: Claims
 
 
 @pytest.mark.parametrize("cause", [*CHANGES, "title", "version of the data"])
-@pytest.mark.parametrize("of_ranks", [False, True], ids=["scores", "ranks"])
-def test_a_run_of_other_settings_is_inconsistent_and_the_cause_is_named(
-    claims: Claims, tmp_path: Path, cause: str, of_ranks: bool
-) -> None:
+def test_a_run_of_other_settings_is_inconsistent_and_the_cause_is_named(claims: Claims, tmp_path: Path, cause: str) -> None:
     dataset = {"title": "untitled", "version of the data": "edited"}.get(cause, "small")
     run = claims.run(cause if cause in CHANGES else "tiny", dataset)
-    statement = claims.verified(tmp_path, in_trec_form(run, of_ranks=True) if of_ranks else run, share=0.5)
+    # Ranks alone tell a cause, too.
+    statement = claims.verified(tmp_path, in_trec_form(run, of_ranks=True) if cause == "pooling" else run, share=0.5)
     assert statement["verdict"] == "inconsistent"
-    if not (of_ranks and cause == "version of the data"):
-        assert statement["cause"]["name"] == cause, statement["cause"]
+    assert statement["cause"]["name"] == cause, statement["cause"]
+
+
+def rounded(run: Run) -> Run:
+    """Give scores with the noise of low precision."""
+    draw = random.Random(4)
+    return {query: {each: score * (1 + draw.gauss(0, 0.004)) for each, score in hits.items()} for query, hits in run.items()}
+
+
+def moved_up(run: Run, qrels: dict[str, dict[str, int]]) -> Run:
+    """Put a relevant document first, for three queries."""
+    first = {query: next(each for each in hits if qrels[query].get(each)) for query, hits in [*run.items()][:3]}
+    return {query: hits | ({first[query]: 2.0} if query in first else {}) for query, hits in run.items()}
+
+
+def dropped(run: Run, qrels: dict[str, dict[str, int]]) -> Run:
+    """Leave out what ranks before the first relevant document, for three queries; the scores of all others are right."""
+    some = [*run][:3]
+    first = {query: max(score for each, score in run[query].items() if qrels[query].get(each)) for query in some}
+    return {query: {each: score for each, score in hits.items() if score <= first.get(query, 9)} for query, hits in run.items()}
+
+
+@pytest.mark.parametrize("forged", ["moved up", "dropped", "rounded"])
+def test_forged_rows_are_told_from_noise(claims: Claims, tmp_path: Path, forged: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(causes, "_recomputed", lambda *_: iter(()))  # the ways that are tried have a test of their own
+    run = claims.run()
+    run = rounded(run) if forged == "rounded" else (moved_up if forged == "moved up" else dropped)(run, claims.qrels)
+    statement = claims.verified(tmp_path, run)
+    assert statement["verdict"] == "inconsistent"
+    assert statement["cause"]["name"] == ("precision" if forged == "rounded" else "changed rows"), statement
+    if forged != "rounded":
+        assert statement["figures"]["queries that differ"] == 3
+        assert statement["figures"]["claimed, drawn queries"] > statement["figures"]["recomputed, drawn queries"]
+
+
+def test_a_mean_that_does_not_follow_from_the_run_is_inconsistent(claims: Claims, tmp_path: Path) -> None:
+    statement = claims.verified(tmp_path, claims.run(), claim={"value": claims.mean + 0.005})
+    assert (statement["verdict"], statement["cause"]) == ("inconsistent", None)
+    assert "is claimed" in statement["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("off", "share", "verdict"), [(0, 1, "consistent"), (0.01, 1, "inconsistent"), (0.5, 0.99, "inconsistent")]
+)
+def test_a_claim_without_a_run_is_estimated(
+    claims: Claims, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, off: float, share: float, verdict: str
+) -> None:
+    monkeypatch.setattr(verify_module, "LEAST_QUERIES", 5)
+    statement = claims.verified(tmp_path, None, claim={"value": claims.mean + off}, share=share)
+    assert statement["verdict"] == verdict, statement["sentence"]
+    assert (statement["figures"]["bias"] == "none") == (share == 1)
+
+
+@pytest.mark.parametrize("forged", [None, {"q99": {"d000": 1.0}}, {"q01": {"d999": 1.0}}, {"q01": {"d000": float("nan")}}])
+def test_a_run_of_other_data_has_no_verdict(claims: Claims, tmp_path: Path, forged: Run | None) -> None:
+    with pytest.raises(DataError):
+        claims.verified(tmp_path, "no run" if forged is None else forged)
+    assert not (tmp_path / "results" / STATEMENT).exists()

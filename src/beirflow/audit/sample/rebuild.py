@@ -222,7 +222,7 @@ def write_corpus(
     qrels: pa.Table,
     documents: pa.Table | None,
 ) -> None:
-    """Write a corpus into a scratch folder, from its stored record, as one chunk; ``documents`` are None where they are linked."""
+    """Write a corpus into a scratch folder, from its stored record, as one chunk; ``documents`` are None if linked."""
     patterns = (layout.DOCUMENTS, layout.QUERIES, layout.QRELS, layout.CORPUS)
     paths = [each(dataset=name) for each in patterns]
     files = [place.folder / path for path in paths]

@@ -1,0 +1,86 @@
+"""Claims of others in all their forms, and those that are refused in a sentence."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from beirflow.core.errors import DataError
+from beirflow.extensions.verify.claims import Task, read_claim
+
+TASK = Task("nfcorpus", "NFCorpus", "test", "NDCG@10")
+RUN = {"mteb_model_meta": {"model_name": "a/b", "revision": "c"}, "default": {"test": {"q": {"d": 1.0}}}}
+
+
+def result(value: Any, **changes: Any) -> str:
+    scores = {"test": [{"hf_subset": "default", "main_score": value, "ndcg_at_10": value}]}
+    return json.dumps({"dataset_revision": "e", "task_name": "NFCorpus", "scores": scores, **changes})
+
+
+def card(value: Any) -> str:
+    entry = f"{{dataset: {{name: MTEB NFCorpus, split: test}}, metrics: [{{type: ndcg_at_10, value: {value}}}]}}"
+    return f"---\nmodel-index:\n- name: m\n  results: [{entry}]\n---\nA model.\n"
+
+
+FORMS = {
+    "a/b/NFCorpus.json": result(0.31),
+    "README.md": card(31.0),
+    ".eval_results/mteb.yaml": "- dataset: {id: mteb/nfcorpus, task_id: NFCorpus_default_test}\n  value: 31.0\n",
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_the_value_of_each_form_is_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text(FORMS[name])
+    claim = read_claim([str(tmp_path)], TASK, None, None)
+    assert (claim.value, claim.run) == (pytest.approx(0.31), None)
+    assert [len(digest) for digest in claim.files.values()] == [64]
+
+
+def test_a_folder_of_mteb_has_a_value_and_a_run(tmp_path: Path) -> None:
+    (tmp_path / "NFCorpus.json").write_text(result(0.31))
+    (tmp_path / "NFCorpus_predictions.json").write_text(json.dumps(RUN))
+    (tmp_path / "SciFact_predictions.json").write_text("{")
+    (tmp_path / "NFCorpus.py").write_text("raise SystemExit")
+    claim = read_claim([str(tmp_path)], TASK, None, None)
+    assert (claim.value, claim.run) == (0.31, str(tmp_path / "NFCorpus_predictions.json"))
+    assert claim.says == {"dataset_revision": "e", "predictions: model_name": "a/b", "predictions: revision": "c"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("NFCorpus.json", result(31.0), "the claimed value is 31.0; expected a number from 0 to 1"),
+        ("NFCorpus.json", result(float("nan")), "the claimed value is nan"),
+        ("NFCorpus.json", result("0.3"), "the claimed value is '0.3'"),
+        ("NFCorpus.json", result(True), "the claimed value is True"),
+        ("NFCorpus.json", result(0.3, task_name="SciFact"), "it is about 'SciFact'; expected 'NFCorpus'"),
+        ("NFCorpus.json", result(0.3, scores={"dev": []}), "the split 'test'"),
+        ("NFCorpus.json", result(0.3, scores={"test": [{"main_score": 0.3}]}), "there is no ndcg_at_10"),
+        ("NFCorpus.json", result(0.3)[:-5], "expected JSON"),
+        ("NFCorpus.json", "[1]", "expected a JSON object, found list"),
+        ("README.md", card(310), "from 0 to 100, in percent"),
+        ("README.md", "---\nmodel-index: [1, {results: [2, {dataset: 3, metrics: 4}]}]\n---\n", "nothing is claimed"),
+        ("README.md", "---\na: [\n---\n", "expected YAML"),
+        (".eval_results/a.yaml", "- dataset: {task_id: NFCorpus}\n  value: .nan\n", "the claimed value is nan"),
+        ("other.json", result(0.3), "nothing is claimed of nfcorpus (NFCorpus in MTEB)"),
+    ],
+)
+def test_what_is_no_claim_is_refused_in_a_sentence(tmp_path: Path, name: str, content: str, problem: str) -> None:
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text(content)
+    with pytest.raises(DataError) as error:
+        read_claim([str(tmp_path)], TASK, None, None)
+    assert problem in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_two_runs_or_two_values_are_refused(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.json").write_text(json.dumps(RUN))
+        (tmp_path / f"{name}-result.json").write_text(result(0.3 if name == "one" else 0.4))
+    for names, problem in ((("one.json", "two.json"), "a second run"), (("one-result.json", "two-result.json"), "another file")):
+        with pytest.raises(DataError, match=problem):
+            read_claim([str(tmp_path / name) for name in names], TASK, None, None)
