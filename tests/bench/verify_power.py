@@ -1,8 +1,10 @@
-"""Power of a verification: how often an error of a mean is found, by size of the corpus; simulated, without a model.
+"""Power of a verification: how often an error of a mean is found, by size of the corpus; simulated.
 
-Run with PYTHONPATH=src:tests. Forgeries raise the mean by 0.005: by scores of relevant documents that are too high (``raised``), or
-by leaving out documents that rank before them (``left out``, of which BM25's first ten hold a share, 0.35 here).
+Run with PYTHONPATH=src:tests. Forgeries raise the mean by 0.005: by scores of relevant documents that are too high (``raised``),
+or by leaving out documents that rank before them (``left out``), of which BM25's first ten hold a share.
 """
+
+import sys
 
 import numpy as np
 
@@ -15,7 +17,7 @@ ERROR, SHARE, FOUND, IN_BM25, RUNS = 0.005, 0.01, 10, 0.35, 200
 
 
 def main() -> None:
-    print("documents  queries  checked  whole  hidden error  raised, worst  raised, usual  left out")
+    sys.stdout.write("documents  queries  checked  whole  hidden error  raised, worst  raised, usual  left out\n")
     for documents, queries in SIZES:
         random = np.random.default_rng(0)
         doc_ids = np.arange(documents).astype(str)
@@ -31,7 +33,7 @@ def main() -> None:
         seen = 1 - np.mean([_missed(random, queries, whole, usual, omitted) for _ in range(RUNS)])
         found = [1 - chance_to_miss(queries, checked, each) for each in (worst, len(usual))]
         row = f"{documents:>9,} {queries:>8,} {checked:>8,} {whole:>6,} {hidden_error(values, checked):>13.4f}"
-        print(f"{row} {found[0]:>14.3f} {found[1]:>14.3f} {seen:>9.3f}")
+        sys.stdout.write(f"{row} {found[0]:>14.3f} {found[1]:>14.3f} {seen:>9.3f}\n")
 
 
 def _forged(random: np.random.Generator, ranks: np.ndarray, queries: int) -> tuple[np.ndarray, np.ndarray]:

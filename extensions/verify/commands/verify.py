@@ -9,7 +9,7 @@ from typing import Any
 from beirflow.cli.workflow_call import add_call_arguments, call_workflow, existing_file
 from beirflow.core.errors import ConfigError, DataError
 
-HELP = "verify a result of others: encode a sample again, compare scores or ranks, and name the cause of a difference"
+HELP = "verify a result of others on a sample, and name the cause of a difference"
 PASSES_ON = True
 
 NAMESPACE = "file"  # of the signature, as an audit checks it
@@ -24,18 +24,16 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     example = "Example: beirflow verify predictions/ --model all-minilm-l6-v2 --dataset nfcorpus --share 0.1"
     add_call_arguments(parser, "FOLDER | FILE …", what, example)
-    parser.add_argument("--model", metavar="M", help="a system of the catalogue or of a configuration, a hub id, or a folder")
+    parser.add_argument("--model", metavar="M", help="a system, a hub id or a folder")
     parser.add_argument("--revision", metavar="COMMIT", help="the commit of a hub id")
-    parser.add_argument(
-        "--dataset", metavar="D", help="a dataset of the catalogue or of a configuration, or a folder in BEIR's form"
-    )
-    parser.add_argument("--measure", default="NDCG@10", metavar="NAME@K", help="the claimed measure (default: NDCG@10)")
-    parser.add_argument("--value", type=float, metavar="X", help="the claimed mean, from 0 to 1, if no file has it")
-    parser.add_argument("--share", type=float, default=0.01, metavar="S", help="share of the documents to encode (default: 0.01)")
-    parser.add_argument("--margin", type=float, default=0.005, help="error of the mean to find with 99 %% (default: 0.005)")
-    parser.add_argument("--seed", type=int, metavar="N", help="seed of the sample; drawn if left out")
-    parser.add_argument("--key", metavar="FILE", help="a private key of OpenSSH that signs the statement")
-    parser.add_argument("-o", "--output", default="verification", metavar="FOLDER", help="where everything is written")
+    parser.add_argument("--dataset", metavar="D", help="a dataset, or a folder in BEIR form")
+    parser.add_argument("--measure", default="NDCG@10", metavar="NAME@K", help="the claimed measure")
+    parser.add_argument("--value", type=float, metavar="X", help="the claimed mean, if no file has it")
+    parser.add_argument("--share", type=float, default=0.01, metavar="S", help="of the documents to encode (0.01)")
+    parser.add_argument("--margin", type=float, default=0.005, metavar="E", help="error to find with 99 %% (0.005)")
+    parser.add_argument("--seed", type=int, metavar="N", help="of the sample; drawn")
+    parser.add_argument("--key", metavar="FILE", help="OpenSSH key that signs")
+    parser.add_argument("-o", "--output", default="verification", metavar="FOLDER", help="folder of all files")
 
 
 def main(options: Namespace) -> int:
