@@ -47,7 +47,7 @@ def find_cause(
     pool: Pool,
     claimed: pd.DataFrame,
     found: Comparison,
-    compared: Callable[[Scores], Comparison],
+    compared: Callable[[Scores, str], Comparison],
 ) -> Cause:
     """Return the likely cause of the differences of a comparison; ``compared`` repeats it with other scores.
 
@@ -61,7 +61,7 @@ def find_cause(
     part = pool.of(queries, documents.unique().tolist())
     tried: dict[str, float | str] = {}
     for label, scores in _recomputed(experiment, name, part):
-        tried[label] = scores if isinstance(scores, str) else compared(scores).agreeing
+        tried[label] = scores if isinstance(scores, str) else compared(scores, found.by).agreeing
     shares = {label: share for label, share in tried.items() if not isinstance(share, str)}
     before = shares.pop(AS_IS, 0.0)
     best = max(shares, key=lambda label: shares[label], default="")

@@ -42,10 +42,10 @@ def is_of_ranks(run: pa.Table) -> bool:
     return bool(run["query_id"].combine_chunks().unique().__len__() > 1 and frame.groupby("rank")["score"].nunique().max() == 1)
 
 
-def compare(claimed: pa.Table, depth: int, scores: Scores, tolerance: float, *, of_ranks: bool) -> Comparison:
+def compare(claimed: pa.Table, depth: int, scores: Scores, tolerance: float, by: str = "") -> Comparison:
     """Compare a claimed run of some queries, which lists ``depth`` documents where it found so many, with recomputed scores.
 
-    Scores on another scale are compared by their order, as ranks are: if that is right everywhere, so is every measure.
+    Unless ``by`` says how, scores on another scale are compared by their order: if it is right everywhere, so is every measure.
     """
     hits = claimed.select(["query_id", "doc_id", "rank", "score"]).to_pandas().rename(columns={"score": "claimed"})
     hits["recomputed"] = scores.of(claimed["query_id"], claimed["doc_id"])
@@ -56,12 +56,12 @@ def compare(claimed: pa.Table, depth: int, scores: Scores, tolerance: float, *, 
     by_order = _by_order(hits, scale, tolerance)
     left_out = _left_out(hits, scores, scale, tolerance)
     ordered = Comparison(ORDER, tolerance, by_order, left_out)
-    if of_ranks:
+    if by == ORDER:
         return ordered
     apart = ((hits["claimed"] - hits["recomputed"]).abs() / hits["query_id"].map(scale)).fillna(np.inf).to_numpy(np.float64)
     within = min(tolerance, max(LEAST_TOLERANCE, TIMES_MEDIAN * float(np.median(apart)))) if len(apart) else tolerance
     wrong = ~(apart <= within)
-    if wrong.mean() > 0.5 and not by_order["wrong"].any() and left_out.empty:
+    if not by and wrong.mean() > 0.5 and not by_order["wrong"].any() and left_out.empty:
         return ordered
     full = last["min"].where(last["size"] == depth)
     left_out = _left_out(hits, scores, scale, within, full)

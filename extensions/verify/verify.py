@@ -23,7 +23,7 @@ from beirflow.data.corpus_files import relevant_from
 from beirflow.evaluation.measures import measure
 from beirflow.evaluation.paired_tests import confidence_interval
 from beirflow.extensions.verify.causes import Cause, find_cause
-from beirflow.extensions.verify.compare import Comparison, compare, is_of_ranks
+from beirflow.extensions.verify.compare import ORDER, Comparison, compare, is_of_ranks
 from beirflow.extensions.verify.draw import Sample, draw, hidden_error, queries_needed
 from beirflow.extensions.verify.layout import PAGE, STATEMENT
 from beirflow.extensions.verify.recompute import Pool, Scores, check_family, recompute
@@ -114,7 +114,7 @@ def verify(*, folder: str, experiment: Experiment, asked: Asked, files: Files) -
         findings = _estimate(corpus, asked, sample, scores, name)
     else:
         findings = _compared(experiment, corpus, asked, sample, pool, scores, name)
-        _with_audit(findings, experiment, asked, dataset, seed)
+        add_audit(findings, experiment, asked, dataset, seed)
     statement = {
         "format": FORMAT,
         "verdict": findings.verdict,
@@ -177,12 +177,12 @@ def _compared(
     assert run is not None  # noqa: S101 - for the type checker
     values = _values(run, corpus.qrels, name)
     family, settings = experiment.family(asked.system), experiment.systems[asked.system].settings
-    tolerance, of_ranks = family.tolerance(settings, scores.precision), is_of_ranks(run)
+    tolerance, by = family.tolerance(settings, scores.precision), ORDER if is_of_ranks(run) else ""
     depth = int(pc.max(run["rank"]).as_py())
 
-    def compared(others: Scores) -> Comparison:
+    def compared(others: Scores, by: str = by) -> Comparison:
         part = run.filter(pc.is_in(run["query_id"], value_set=others.query_ids))
-        return compare(part, depth, others, tolerance, of_ranks=of_ranks)
+        return compare(part, depth, others, tolerance, by)
 
     found = compared(scores)
     if found.hits.empty:
@@ -288,7 +288,7 @@ def _estimate(corpus: Corpus, asked: Asked, sample: Sample, scores: Scores, name
     return Findings(CONSISTENT, f"Consistent as far as an estimate can tell: {words}", figures)
 
 
-def _with_audit(findings: Findings, experiment: Experiment, asked: Asked, dataset: str, seed: int) -> None:
+def add_audit(findings: Findings, experiment: Experiment, asked: Asked, dataset: str, seed: int) -> None:
     """Add what the audit of a folder of results finds about the result, with a sample of it."""
     if not (folder := asked.claim.get("folder")):
         return

@@ -17,9 +17,11 @@ rule verify:
         corpus=of_verified(layout.CORPUS),
         bm25=of_verified(layout.RUN, "bm25"),
         model=of_verified(layout.MODEL, verified.get("system")),
-        claimed=of_verified(layout.RUN, "claimed")
-        if verified.get("claim", {}).get("run")
-        else [],
+        claimed=(
+            of_verified(layout.RUN, "claimed")
+            if verified.get("claim", {}).get("run")
+            else []
+        ),
     log:
         "<results>/logs/verify.log",
     localrule: True

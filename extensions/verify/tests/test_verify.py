@@ -18,8 +18,9 @@ from beirflow.core.records import read_json
 from beirflow.extensions.verify import causes
 from beirflow.extensions.verify import verify as verify_module
 from beirflow.extensions.verify.layout import PAGE, STATEMENT
-from beirflow.extensions.verify.verify import Asked, Files, verify
-from results_maker import run_rules
+from beirflow.extensions.verify.verify import Asked, Files, Findings, add_audit, verify
+from forger import Forger, put
+from results_maker import Made, run_rules
 from vocabulary import WORDS
 from workflow_runs import config_of, tiny_system, words
 
@@ -207,3 +208,12 @@ def test_a_run_of_other_data_has_no_verdict(claims: Claims, tmp_path: Path, forg
     with pytest.raises(DataError):
         claims.verified(tmp_path, "no run" if forged is None else forged)
     assert not (tmp_path / "results" / STATEMENT).exists()
+
+
+def test_the_audit_of_a_folder_is_part_of_the_verdict(forger: Forger, original: Made) -> None:
+    forger.edit("metrics/tiny/small.json", put("measures", "NDCG@10", value=0.99))
+    findings = Findings("consistent", "Consistent.")
+    asked = Asked("tiny", {"folder": str(forger.results), "system": "tiny"})
+    add_audit(findings, load_experiment(original.config), asked, "small", 1)
+    assert findings.verdict == "inconsistent"
+    assert findings.figures["audit, sample"]
