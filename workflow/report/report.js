@@ -69,7 +69,8 @@ function showLengths() {
   const rows = groups.filter(([, histogram]) => histogram).map(([label, { n, mean, quantiles }]) =>
     [label, n, mean ?? null, ...percents.map((percent) => quantiles?.[percent] ?? null)]);
   const caption = `Mean and quantiles, in ${unit}`;
-  place.append(make("h3", null, "Lengths of documents"), makeTable("lengths-caption", caption, columns, rows));
+  const title = make("summary", null, make("h3", null, "Lengths of documents"));
+  place.append(make("details", { class: "part" }, title, makeTable("lengths-caption", caption, columns, rows)));
 }
 
 // ---------------------------------------------------------------- its queries

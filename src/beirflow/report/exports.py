@@ -68,8 +68,8 @@ def latex(text: str) -> str:
 
 def _latex_cell(cell: Cell) -> str:
     text = rf"\textbf{{{latex(cell.text)}}}" if cell.best else latex(cell.text)
-    mark = LATEX.get(cell.note) or (rf"$^{{\mathrm{{{cell.note}}}}}$" if cell.note else "")
-    return text + mark
+    marks = "".join(LATEX.get(mark) or rf"$^{{\mathrm{{{mark}}}}}$" for mark in cell.note)
+    return " ".join(filter(None, [text + marks, latex(cell.below)]))
 
 
 def as_markdown(table: Table) -> str:
@@ -91,4 +91,4 @@ def markdown(text: str) -> str:
 
 def _markdown_cell(cell: Cell) -> str:
     text = markdown(cell.text)
-    return (f"**{text}**" if cell.best and text else text) + cell.note
+    return " ".join(filter(None, [(f"**{text}**" if cell.best and text else text) + cell.note, cell.below]))

@@ -6,6 +6,7 @@ suit colour-blind readers. Text stays text in SVG, so that it can be searched, r
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -20,12 +21,14 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator
+from matplotlib.transforms import Bbox
 
 from beirflow import WORKFLOW
 from beirflow.core.errors import DataError
 from beirflow.core.writing import atomic_path
 from beirflow.data.catalogue.schema import nearest
 from beirflow.report.analysis.lengths import Lengths
+from beirflow.report.registry import EMPTY
 
 WIDTH, FONT = 7.2, "DejaVu Sans"  # inches of a page with two columns, and a font that comes with matplotlib
 SINGLE = 4.32  # maximum inches of a figure with a single panel
@@ -45,6 +48,13 @@ WITHOUT_DATES: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
     "svg": {"Date": None, "Creator": None},
 }
+
+POINTS = 72  # of an inch
+REACHES, SIDES = (5, 9, 14, 20, 28), ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1))
+ALIGNED = {1: "left", 0: "center", -1: "right"}
+"""Places of a name next to its point: distances in points, nearest first, directions, and by direction the alignment."""
+
+BEHIND_A_NAME = {"boxstyle": "square,pad=0.05", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
 
 VIOLIN = 0.42  # reach of a violin up and down; rows are 1 apart
 
@@ -244,9 +254,43 @@ def log_where_wide(panel: Axes, values: pd.Series) -> None:
         panel.set_xlim(0, 1.08 * values.max())
 
 
+def name_points(panel: Axes, names: Iterable[str], x: Iterable[float], y: Iterable[float]) -> None:
+    """Write names beside points, each where it covers least of other names, of points and of what is outside the panel.
+
+    The limits of the axes must be final. A name that is not next to its point has a line to it.
+    """
+    figure: Any = panel.get_figure()
+    known = sorted(zip(names, x, y, strict=True), key=lambda point: -point[2])
+    figure.draw_without_rendering()
+    dot, points = figure.dpi / POINTS, panel.transData.transform([point[1:] for point in known])
+    taken = [Bbox.from_extents(*(place - 3 * dot), *(place + 3 * dot)) for place in points]
+    for (name, *values), place in zip(known, points, strict=True):
+        line = {"arrowstyle": "-", "color": GREY, "linewidth": 0.4, "shrinkA": 0, "shrinkB": 2.5}
+        text = panel.annotate(
+            name, (values[0], values[1]), (0, 0), textcoords="offset points", fontsize=CELL_FONT, va="center", arrowprops=line
+        )
+        text.set_in_layout(False)
+        size = np.array([(box := text.get_window_extent()).width, box.height])
+        options: list[Any] = []
+        for reach, (right, up) in product(REACHES, SIDES):
+            low = place + dot * reach * np.array([right, up]) - size * [(1 - right) / 2, 0.5]
+            box = Bbox.from_extents(*low, *(low + size))
+            covered = sum(_area(Bbox.intersection(box, other)) for other in taken)
+            outside = _area(box) - _area(Bbox.intersection(box, panel.bbox))
+            options.append((covered + outside, len(options), (reach * right, reach * up), ALIGNED[right], box))
+        _, _, position, aligned, box = min(options, key=lambda option: option[:2])
+        text.set(position=position, ha=aligned)
+        taken.append(box)
+
+
+def _area(box: Bbox | None) -> float:
+    return box.width * box.height if box else 0.0
+
+
 def words_only(text: str) -> Figure:
     """Return a figure with a sentence on why there is nothing to draw."""
     figure = Figure(figsize=(single_width(), 0.8), layout="constrained")
+    figure.set_gid(EMPTY)
     figure.text(0.5, 0.5, fill(text, int(LETTERS * single_width())), ha="center", va="center")
     return figure
 

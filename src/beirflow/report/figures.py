@@ -23,6 +23,7 @@ from beirflow.report.figure_style import (
     dot_rows,
     house_style,
     log_where_wide,
+    name_points,
     name_rows,
     row_height,
     save,
@@ -52,8 +53,12 @@ THRESHOLDS = np.arange(1, 101) / 100  # thresholds of the drawn one
 
 @figure
 def ndcg_difference(results: Results) -> Figure:
-    """Draw by system the difference to the baseline on every dataset."""
-    others = [system for system in results.system_names if system != results.baseline]
+    """Draw by system the difference to the baseline on every dataset, the highest mean first."""
+    means = {
+        system: float(np.mean([results.measures[system, row][results.main_measure] for row in results.rows]))
+        for system in results.system_names
+    }
+    others = sorted(means.keys() - {results.baseline}, key=lambda system: (-means[system], system))
     if not others:
         return words_only(f"{results.baseline} is the only system: there is nothing to compare it with.")
     height = 0.165 * len(results.rows) + 0.45
@@ -200,7 +205,9 @@ def cost(results: Results) -> Figure:
 def pareto(results: Results) -> Figure:
     """Plot the main measure against cost, one panel per kind of cost, with the Pareto front."""
     table, styles = figure_tables.pareto(results), style_of(results.system_names)
-    drawing, panels = small_multiples(["", ""], 2.2, HALF, sharey=True)
+    if len(table) < 2:
+        return words_only(f"{results.baseline} is the only system: there is nothing to compare it with.")
+    drawing, panels = small_multiples(["", ""], 2.8, HALF, sharey=True)
     unit, size = bytes_unit(table["index_bytes"].max())
     scales = {"seconds_per_query": ("milliseconds per query", 1000.0), "index_bytes": (f"index size on disk{unit}", 1 / size)}
     for (column, (label, factor)), panel in zip(scales.items(), panels, strict=True):
@@ -216,9 +223,13 @@ def pareto(results: Results) -> Figure:
         panel.set_xlabel(label + missing)
         log_where_wide(panel, costs)
     panels[0].set_ylabel(f"mean {results.main_measure}")
+    panels[0].margins(y=0.08)
     datasets = "1 dataset" if len(results.rows) == 1 else f"{len(results.rows)} datasets"
     below(drawing, f"mean over {datasets}; line: Pareto front")
-    system_legend(drawing, styles, lines=False)
+    for (column, (_, factor)), panel in zip(scales.items(), panels, strict=True):
+        known = table[table[column].notna()]
+        if len(known):
+            name_points(panel, known["system"], known[column] * factor, known[results.main_measure])
     return drawing
 
 

@@ -73,13 +73,11 @@ def scores_table(summary: pd.DataFrame, measure: str, marks: Marks = NOTHING, re
     caption = f"{measure} of every system: means over datasets, then every dataset"
     labels = short_names([*means, *datasets])
     on_training, cut = trained(summary), _cut(summary)
-    cut |= {key: f"{cut.get(key, '')} {SHORT}{most}" for key, most in ending_early(summary, measure).items()}
-    spread = by_pair(summary, DEVIATION + measure)
-    suffixes = {
-        key: (f" ± {spread[key]:.4f}" if key in spread else "") + (TRAINED if key in on_training else "") + cut.get(key, "")
-        for key in {*spread, *on_training, *cut}
-    }
-    board = _table(measure, caption, _values(summary, measure), labels, len(means), marks, suffixes)
+    ends = {key: f"{SHORT}{most}" for key, most in ending_early(summary, measure).items()}
+    spread = {key: f"± {value:.4f}" for key, value in by_pair(summary, DEVIATION + measure).items()}
+    below = {key: " ".join(of[key] for of in (spread, cut, ends) if key in of) for key in {*spread, *cut, *ends}}
+    signs = {key: (TRAINED if key in on_training else "") + marks.get(key, "") for key in {*on_training, *marks}}
+    board = _table(measure, caption, _values(summary, measure), labels, len(means), signs, below)
     of_others = [] if references is None or measure not in references else _references(references, measure, list(labels))
     return replace(board, rows=[*board.rows, *of_others])
 
@@ -118,7 +116,7 @@ def own_measures(results: Results) -> Iterator[Table]:
 
 def _cut(summary: pd.DataFrame) -> dict[tuple[str, str], str]:
     """Return the share of truncated documents by system and dataset."""
-    return {key: f" {CUT}{share:.0%}" for key, share in by_pair(summary, TRUNCATED).items() if share >= LEAST_CUT}
+    return {key: f"{CUT}{share:.0%}" for key, share in by_pair(summary, TRUNCATED).items() if share >= LEAST_CUT}
 
 
 @table("results")
@@ -165,11 +163,11 @@ def _table(
     labels: Mapping[str, str],
     means: int,
     marks: Marks = NOTHING,
-    suffixes: Marks = NOTHING,
+    below: Marks = NOTHING,
 ) -> Table:
     """Return systems × columns, of which the first are means; unless all are, sorted by the first column, descending.
 
-    ``marks`` are superscripts of numbers, ``suffixes`` follow them.
+    ``marks`` are superscripts of numbers, ``below`` has their second lines.
     """
     systems = list(dict.fromkeys(system for system, _ in values))
     if ranked := means < len(labels):
@@ -183,7 +181,7 @@ def _table(
             plain, key = number(value), (system, column)
             best = several and bool(known) and value == max(known)
             heat = _heat(value, known) if several and value == value else 0
-            row.append(Cell(plain.text + suffixes.get(key, ""), plain.value, best, marks.get(key, ""), heat))
+            row.append(Cell(plain.text, plain.value, best, marks.get(key, ""), heat, below.get(key, "")))
     columns = [SYSTEM, *number_columns(labels.values(), means if ranked else 0)]
     return Table("", title, caption, columns, rows, tall=True, close=True)
 

@@ -73,6 +73,16 @@ Columns = Mapping[str, Column | Mapping[str, Column]]
 
 
 @dataclass(frozen=True)
+class Span:
+    """A mean with its interval, drawn in a cell; places are percentages of the width."""
+
+    low: float
+    mean: float
+    high: float
+    filled: bool  # whether the mean is a filled point
+
+
+@dataclass(frozen=True)
 class Cell:
     """One cell of a table."""
 
@@ -81,6 +91,33 @@ class Cell:
     best: bool = False  # whether it is marked as the best
     note: str = ""  # letter or mark that a note below the table explains
     heat: int = 0  # shade, up to ``HEATS``; 0 for none
+    below: str = ""  # second line, so that numbers stay aligned
+    span: Span | None = None  # drawn in place of the text
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The axis of the spans of a table."""
+
+    first: float
+    last: float
+    step: float  # from tick to tick
+    marked: float  # value of a line through all rows; not-a-number for none
+
+    def place(self, value: float) -> float:
+        """Return the place of a value, in percent of the width."""
+        return round(100 * (value - self.first) / (self.last - self.first), 2)
+
+    @property
+    def ticks(self) -> list[tuple[float, str]]:
+        """Places and labels of the ticks."""
+        values = [self.first + self.step * number for number in range(round((self.last - self.first) / self.step) + 1)]
+        return [(self.place(value), f"{value:.3f}".rstrip("0").ljust(4, "0")) for value in values]
+
+    def cell(self, low: float, mean: float, high: float, filled: bool) -> Cell:
+        """Return the cell that draws a mean; its interval may be unknown."""
+        bounds = (mean, mean) if low != low else (low, high)
+        return Cell("", mean, span=Span(self.place(bounds[0]), self.place(mean), self.place(bounds[1]), filled))
 
 
 @dataclass(frozen=True)
@@ -97,6 +134,7 @@ class Table:
     tall: bool = False  # whether it scrolls in a frame of limited height
     close: bool = False  # whether its columns are narrow
     notes: Sequence[str] = ()  # sentences below it
+    scale: Scale | None = None  # of a column of the class ``plot``
 
 
 class Notes:
@@ -134,12 +172,13 @@ def framed(
 ) -> Table:
     """Build a table from a data frame, ``without`` some of the columns; ``options`` are fields of :class:`Table`.
 
-    A :class:`Cell` is used as is; unknown numbers, and non-text in a column of words, are empty.
+    A :class:`Cell` is used as is; unknown numbers, and non-text in a column of words, are empty. A column without any content is
+    left out.
     """
     shown, groups, rows = list[Column](), list[tuple[str, int]](), [list[Cell]() for _ in range(len(frame))]
     for label, entry in columns.items():
         members = {label: entry} if isinstance(entry, Column) else entry
-        members = {key: column for key, column in members.items() if key not in without}
+        members = {key: column for key, column in members.items() if key not in without and _has_content(frame, key)}
         groups += [] if isinstance(entry, Column) or not members else [(label, len(members))]
         for place, (key, column) in enumerate(members.items()):
             starts = label and not place and not isinstance(entry, Column)
@@ -147,6 +186,11 @@ def framed(
             for row, value in zip(rows, frame[key], strict=True):
                 row.append(value if isinstance(value, Cell) else _cell(value, column))
     return Table(name, title, caption, shown, rows, groups, **options)
+
+
+def _has_content(frame: pd.DataFrame, key: str) -> bool:
+    """Test whether any cell of a column will have text; also for a frame without rows."""
+    return key in frame and (frame.empty or bool((frame[key].notna() & (frame[key] != "")).any()))
 
 
 def _cell(value: Any, column: Column) -> Cell:

@@ -22,6 +22,8 @@ DECORATED = re.compile(r"^@(table|figure|frame)\b.*?^def (\w+)", re.MULTILINE | 
 
 Made = TypeVar("Made")
 
+EMPTY = "nothing"  # id in the SVG of a figure that has only a sentence on why nothing is drawn, which the page leaves out
+
 
 @dataclass(frozen=True)
 class Shown(Generic[Made]):

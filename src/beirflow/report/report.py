@@ -16,9 +16,10 @@ from beirflow.core.layout import FIGURE_DATA, FIGURE_PDF, FIGURE_SVG, INSPECTION
 from beirflow.core.records import Job
 from beirflow.evaluation.scores import most_documents
 from beirflow.report.pages import TEMPLATES, Table, counted, embedded, listed, record_derived_files, write_page
-from beirflow.report.registry import functions, registered
+from beirflow.report.registry import EMPTY, functions, registered
 from beirflow.report.results import Results
 from beirflow.report.tables import bibtex
+from beirflow.report.verdict import verdict
 
 MOST_NAMED = 4  # maximum number of systems that the first sentence names
 
@@ -32,11 +33,12 @@ def write_report(*, shared: Results, report_path: str, job: Job) -> None:
     values = {
         "title": f"beirflow: {heading}",
         "heading": heading,
+        "verdict": verdict(shared),
         "lead": _lead(shared.system_names, datasets, shared.manifest),
         "sections": sections,
         "notes_of_extensions": [extension.note for extension in extensions() if extension.note],
         "bibtex": bibtex(shared.summary["dataset"]),
-        "figures": [_figure(name, shared) for name in functions("figure")],
+        "figures": list(filter(None, (_figure(name, shared) for name in functions("figure")))),
         "index": {
             "systems": shared.system_names,
             "ranked": [name for name in ranked if name in shared.system_names],
@@ -96,13 +98,15 @@ def _lead(systems: Sequence[str], datasets: Sequence[Mapping[str, Any]], manifes
     return f"Retrieval quality of {named} on {data}.{sampled} Generated {manifest['written'].partition('T')[0]}."
 
 
-def _figure(name: str, results: Results) -> dict[str, Any]:
-    """Return a figure for the template, with title, alternative text and caption, and links to its other files."""
+def _figure(name: str, results: Results) -> dict[str, Any] | None:
+    """Return a figure for the template, with title, texts, and links to its other files; None if nothing is drawn in it."""
+    svg = results.read(FIGURE_SVG, lambda path: path, figure=name)
+    if f'<g id="{EMPTY}">' in svg.read_text(encoding="utf-8"):
+        return None
     texts, _, caption = (TEMPLATES / f"{name}.rst").read_text(encoding="utf-8").partition("\n\n")
     title, alt = (line.partition(": ")[2] for line in texts.splitlines())
     links = [pattern(figure=name) for pattern in (FIGURE_PDF, FIGURE_DATA) if results.has(pattern, figure=name)]
-    svg = results.read(FIGURE_SVG, lambda path: path, figure=name)
-    return {**embedded(title, alt, svg), "caption": caption.replace("``", ""), "links": links}
+    return {**embedded(title, alt, svg), "name": name, "caption": caption.replace("``", ""), "links": links}
 
 
 def _packed(path: Path) -> str:

@@ -119,9 +119,7 @@ def cost(results: Results) -> Iterator[Table]:
         },
         "Machine": {"load_per_core": Column("Load per core", ".1f")},
     }
-    rare, costs = ("expand_seconds", *made, "rerank_seconds", "load_per_core"), results.costs
-    absent = [key for key in rare if key not in costs or costs[key].isna().all()]
-    yield framed("Cost", "Cost of every system on every dataset", costs, columns, without=absent, tall=True)
+    yield framed("Cost", "Cost of every system on every dataset", results.costs, columns, tall=True, close=True)
 
 
 @table("systems")
@@ -245,8 +243,7 @@ def datasets(results: Results) -> Iterator[Table]:
     about = {kind: [catalogue.kinds.get(name or "", {}).get(kind, "") for name in known] for kind in ("task", "domain")}
     about["licence"] = [(catalogue.known_datasets[name][0].licence if name else "") or "" for name in known]
     about["citation"] = [citation_of(name) or "" for name in known]
-    without = [] if rows[UNREACHABLE].notna().any() else [UNREACHABLE]
-    yield framed("Datasets", "Datasets; licences as in the BEIR paper", rows.assign(**about), shown, without=without)
+    yield framed("Datasets", "Datasets; licences as in the BEIR paper", rows.assign(**about), shown)
 
 
 def bibtex(names: Iterable[str]) -> str:

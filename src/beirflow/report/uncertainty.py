@@ -2,14 +2,18 @@
 
 from collections.abc import Iterator
 from itertools import repeat
+from math import ceil, floor
 
+import numpy as np
 import pandas as pd
 
 from beirflow.evaluation.paired_tests import LEVEL
 from beirflow.evaluation.uncertainty import FEWEST, QUERIES
-from beirflow.report.pages import DATASET, SYSTEM, Cell, Column, Table, framed, numbers, texts
+from beirflow.report.pages import DATASET, SYSTEM, Cell, Column, Scale, Table, framed, numbers, texts
 from beirflow.report.registry import table
 from beirflow.report.results import Results
+
+STEPS, MOST_STEPS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2), 6  # between ticks of an axis of means, and how many there are
 
 
 @table("results")
@@ -26,16 +30,24 @@ def ranks(results: Results) -> Iterator[Table]:
         dataset = next((name for name in names if "mean of " in name), names[0])
         label, several = dataset.partition(" (")[0], len(set(of_measure["system"])) > 1
         rows = _with_spans(of_measure[of_measure["dataset"] == dataset].sort_values("rank", kind="stable"))
+        scale = _scale(rows, results.baseline)
+        spans = map(scale.cell, rows["low"], rows["mean"], rows["high"], _like_the_first(rows["groups"]))
+        rows = rows.assign(plot=pd.Series([*spans], rows.index))
         columns = {
             "system": SYSTEM,
             "mean": Column(label),
+            "plot": Column("Mean and interval", classes="plot number"),
             **numbers(".4f", interval="95 %", ranks="Rank"),
             **numbers(".2f", first="P(best)"),
             **texts(groups="Group"),
         }
         alone = () if several else ("ranks", "first", "groups")
-        caption = f"{measure}, {label}: 95 % intervals of the mean and of the rank"
-        yield framed(f"{measure}: ranks", caption, rows, columns, without=alone, close=True)
+        caption = f"{measure}, {label}, with 95 % intervals"
+        if several:
+            caption += (
+                f". Filled: not significantly different from {rows['system'].iloc[0]}. Dashed: {results.baseline}, the baseline"
+            )
+        yield framed(f"{measure}: means and ranks", caption, rows, columns, without=alone, scale=scale)
 
 
 @table("results")
@@ -52,6 +64,25 @@ def nanobeir(results: Results) -> Iterator[Table]:
         if len(rows := results.nanobeir[results.nanobeir["measure"] == measure]):
             title = f"{measure}: NanoBEIR and the full datasets"
             yield framed(title, f"{measure}: {how}", with_short_names(rows), columns)
+
+
+def _scale(rows: pd.DataFrame, baseline: str) -> Scale:
+    """Return an axis with round ends for some means and their bounds."""
+    bounds = rows[["low", "mean", "high"]].to_numpy(float)
+    low, high = float(np.nanmin(bounds)), float(np.nanmax(bounds))
+    step = next(step for step in STEPS if high - low <= MOST_STEPS * step)
+    first = floor(low / step)
+    last = max(ceil(high / step), first + 1)
+    return Scale(first * step, last * step, step, rows["mean"][rows["system"] == baseline].max())
+
+
+def _like_the_first(groups: pd.Series) -> list[bool]:
+    """Test whether systems share a letter with the first one, which always does."""
+    letters = [{*str(each).split()} for each in groups]
+    return [
+        place == 0 or (each == each and bool(of & letters[0]))
+        for place, (each, of) in enumerate(zip(groups, letters, strict=True))
+    ]
 
 
 def uncertainty_notes(uncertainty: pd.DataFrame | None) -> list[str]:
@@ -99,12 +130,12 @@ def with_short_names(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _with_spans(uncertainty: pd.DataFrame) -> pd.DataFrame:
     """Add the columns ``interval`` and ``ranks``, cells of the bounds of means and of ranks."""
-    means = map(_span, uncertainty["low"], uncertainty["high"], repeat(".4f"))
-    ranks = map(_span, uncertainty["rank_low"], uncertainty["rank_high"])
+    means = map(span_of, uncertainty["low"], uncertainty["high"], repeat(".4f"))
+    ranks = map(span_of, uncertainty["rank_low"], uncertainty["rank_high"])
     return uncertainty.assign(interval=pd.Series([*means], uncertainty.index), ranks=pd.Series([*ranks], uncertainty.index))
 
 
-def _span(low: float, high: float, form: str = "g") -> Cell:
+def span_of(low: float, high: float, form: str = "g") -> Cell:
     """Return the cell of an interval: one number if both bounds are printed alike, words if they are unknown."""
     first, last = (format(bound, form) for bound in (low, high))
     return Cell("unknown" if low != low else first if first == last else f"{first}–{last}", low)
