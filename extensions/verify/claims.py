@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from beirflow.audit.listing import list_folder, printable
+from beirflow.audit.folder.listing import list_folder, printable
 from beirflow.core import layout
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError

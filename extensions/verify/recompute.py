@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from beirflow.audit.rebuild import write_corpus
+from beirflow.audit.sample.rebuild import write_corpus
 from beirflow.audit.scratch import scratch
 from beirflow.config.experiment import Experiment
 from beirflow.core import layout

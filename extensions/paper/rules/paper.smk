@@ -280,7 +280,8 @@ rule write_paper:
         templates=[
             *rules.write_report.input.templates,
             *map(
-                on_this_machine, sorted(map(str, PRINTED[0].parents[1].glob("report/*")))
+                on_this_machine,
+                sorted(map(str, PRINTED[0].parents[1].glob("report/*"))),
             ),
         ],
         printed=printed,
