@@ -39,6 +39,6 @@ def test_energy_is_in_kilowatt_hours_and_what_is_not_known_says_so() -> None:
     counted = {"processor_joules": [3.6e6, 3.6e6], "gpu_joules": [3.6e6, 0.0], "co2_grams": [700.0, 350.0]}
     costs = costs_of(**counted, carbon_intensity=[350.0] * 2)
     table = made(costs)
-    shown = [["1.0000", "1.0000", "unknown", "700.0"], ["1.0000", "0.0000", "unknown", "350.0"]]
+    shown = [["1.0000", "1.0000", "700.0"], ["1.0000", "0.0000", "350.0"]]  # no share is known
     assert [row[2:] for row in seen(table)] == shown
     assert "Emissions assume 350 g of CO₂ per kWh." in made(costs).notes[0]

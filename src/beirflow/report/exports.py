@@ -5,6 +5,7 @@ Each registered table is written as ``<name>.tex`` and ``<name>.md``; where ther
 """
 
 import re
+from dataclasses import replace
 
 from beirflow.core.layout import CITATIONS, TABLE_MD, TABLE_TEX
 from beirflow.core.writing import write_text
@@ -52,6 +53,7 @@ def export_tables(*, shared: Results) -> None:
 
 def as_latex(table: Table) -> str:
     """Convert a table to a LaTeX ``tabular``, which needs the packages ``booktabs`` and, for marks, ``amssymb``."""
+    table = _without_plots(table)
     alignment = "".join("r" if column.number else "l" for column in table.columns)
     head = [f"% {' '.join(table.caption.split())}; needs \\usepackage{{booktabs,amssymb}}", rf"\begin{{tabular}}{{{alignment}}}"]
     groups = [rf"\multicolumn{{{span}}}{{c}}{{{latex(label)}}}" for label, span in table.groups]
@@ -59,6 +61,13 @@ def as_latex(table: Table) -> str:
     head += [" & ".join(latex(column.label) for column in table.columns) + r" \\", r"\midrule"]
     rows = [" & ".join(_latex_cell(cell) for cell in row) + r" \\" for row in table.rows]
     return "\n".join([*head, *rows, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def _without_plots(table: Table) -> Table:
+    """Leave out columns that are drawn."""
+    kept = [place for place, column in enumerate(table.columns) if "plot" not in column.classes]
+    rows = [[row[place] for place in kept] for row in table.rows]
+    return replace(table, columns=[table.columns[place] for place in kept], rows=rows)
 
 
 def latex(text: str) -> str:
@@ -74,6 +83,7 @@ def _latex_cell(cell: Cell) -> str:
 
 def as_markdown(table: Table) -> str:
     """Convert a table to Markdown, as GitHub and others read it."""
+    table = _without_plots(table)
     labels = [column.label for column in table.columns]
     if table.groups:  # Markdown has a single header row
         spans = ["", *(label for label, span in table.groups for _ in range(span))]

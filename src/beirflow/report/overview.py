@@ -38,7 +38,7 @@ def target_words(results: Path) -> dict[str, str]:
         "summary": f"every system on every dataset: {results / SUMMARY}",
         "report": f"tables, figures, significance: {results / REPORT}",
         **{word: f"{made}: {results / path}" for extension in extensions() for word, (path, made) in extension.targets.items()},
-        "audit": f"checks of results; also {', '.join(('gate', 'explain', *command_targets()))}, files of docs/targets.md",
+        "audit": f"checks; also {', '.join(('gate', 'explain', *command_targets()))}; more: docs/targets.md",
     }
 
 

@@ -8,7 +8,7 @@ import pytest
 from beirflow.evaluation.paired_tests import significance_marks
 from beirflow.report import leaderboard as boards
 from beirflow.report.exports import as_latex
-from beirflow.report.pages import HEATS, Table
+from beirflow.report.pages import HEATS, Scale, Span, Table
 from beirflow.report.published import published
 from beirflow.report.registry import registered
 from report_files import results_of
@@ -38,7 +38,7 @@ COMPARISON = pd.DataFrame(
 
 
 def seen(table: Table) -> list[list[str]]:
-    return [[f"{cell.text}{cell.note}{'*' * cell.best}" for cell in row] for row in table.rows]
+    return [[f"{cell.text}{cell.note}{'*' * cell.best} {cell.below}".rstrip() for cell in row] for row in table.rows]
 
 
 def test_systems_come_by_their_mean_means_come_first_and_the_shade_says_how_near_the_best_is() -> None:
@@ -89,13 +89,13 @@ def test_a_score_of_a_run_with_fewer_documents_than_the_cutoff_is_marked_with_th
         most_documents=[None] * 3 + [5, None, 5] + [None, 50, 50], truncated_share=[None] * 5 + [0.5] + [None] * 3
     )
     rows = {row[0]: row[1:] for row in seen(boards.scores_table(few, "NDCG@10"))}
-    assert rows["toy"] == ["0.6250 ‡50% ¶5*", "0.7500 ¶5*", "0.5000*"]
+    assert rows["toy"] == ["0.6250* ‡50% ¶5", "0.7500* ¶5", "0.5000*"]
     assert rows["last"] == ["0.1250", "0.0000", "0.2500"]
     said = [each for each in boards.notes(few, False, "toy") if each.startswith("¶")]
     assert len(said) == 1
     assert "number of documents per query in this run, fewer than the cutoff" in said[0]
     assert not any("¶" in each for each in boards.notes(SUMMARY, False, "toy"))
-    assert r"0.7500 \P{}5" in as_latex(boards.scores_table(few, "NDCG@10"))
+    assert r"\textbf{0.7500} \P{}5" in as_latex(boards.scores_table(few, "NDCG@10"))
 
 
 def test_published_scores_have_a_table_of_their_own_with_their_sources() -> None:
@@ -126,7 +126,7 @@ def test_means_by_task_and_domain_say_what_they_are_over() -> None:
 def test_a_score_on_training_data_is_marked_and_unknown_training_data_are_named() -> None:
     trained = ["train", "no", "1 of 2", "no", "no", "0 of 2", *["not stated"] * 3]
     summary = SUMMARY.assign(trained_on=trained)
-    texts = {row[0].text: [cell.text for cell in row[1:]] for row in boards.scores_table(summary, "NDCG@10").rows}
+    texts = {row[0].text: [cell.text + cell.note for cell in row[1:]] for row in boards.scores_table(summary, "NDCG@10").rows}
     assert texts["contriever"] == ["0.3750", "0.2500†", "0.5000"]
     assert "†" not in "".join(texts["toy"] + texts["last"])
     said = boards.notes(summary, False, "toy")
@@ -144,17 +144,20 @@ def test_the_first_column_of_a_leaderboard_has_a_table_of_its_interval_and_ranks
     uncertainty.loc[uncertainty["resampled"] != "queries", ["low", "first"]] = 0.0
 
     def ranks(of: pd.DataFrame) -> Table:
-        (table,) = registered("table")["ranks"](results_of(summary=SUMMARY, uncertainty=of))
+        (table,) = registered("table")["ranks"](results_of(summary=SUMMARY, uncertainty=of, baseline="contriever"))
         return table
 
     table = ranks(uncertainty)
-    assert [column.label for column in table.columns] == ["System", "mean of 2", "95 %", "Rank", "P(best)", "Group"]
-    assert [cell.text for cell in table.rows[0]] == ["toy", "0.6250", "0.2500–0.5000", "1–2", "0.75", "a b"]
+    first = ["System", "mean of 2", "Mean and interval", "95 %"]
+    assert [column.label for column in table.columns] == [*first, "Rank", "P(best)", "Group"]
+    assert [cell.text for cell in table.rows[0]] == ["toy", "0.6250", "", "0.2500–0.5000", "1–2", "0.75", "a b"]
+    assert table.scale == Scale(pytest.approx(0.1), pytest.approx(0.7), 0.1, 0.5)
+    assert table.rows[0][2].span == Span(pytest.approx(25), pytest.approx(87.5), pytest.approx(66.67), filled=True)
     assert [row[0].text for row in table.rows] == ["toy", "contriever", "last"]
     shared = ranks(uncertainty.assign(rank_low=2.5, rank_high=2.5, low=float("nan")))
-    assert [cell.text for cell in shared.rows[0][2:4]] == ["unknown", "2.5"]  # equal systems have no rank of their own
+    assert [cell.text for cell in shared.rows[0][3:5]] == ["unknown", "2.5"]  # equal systems have no rank of their own
     alone = ranks(uncertainty[uncertainty["system"] == "toy"])
-    assert [column.label for column in alone.columns] == ["System", "mean of 2", "95 %"]
+    assert [column.label for column in alone.columns] == first
     untested = results_of(summary=SUMMARY, uncertainty=uncertainty, main_measures=["MAP@100"])
     assert list(registered("table")["ranks"](untested)) == []
     power = "Minimum detectable difference in NDCG@10 (80 % power, a single test at level 0.05, median of all pairs): "

@@ -39,13 +39,14 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> ReportFiles:
 def on_the_page(files: ReportFiles) -> dict[str, Numbers]:
     """Read the numbers of every table by its name."""
     page = (files.folder / "report.html").read_text(encoding="utf-8")
-    tables = re.findall(r'<caption id="([^"]+)-table(|-\d)">.*?<tbody>(.*?)</tbody>', page, re.DOTALL)
+    tables = re.findall(r'<caption><span id="([^"]+)-table(|-\d)">.*?<tbody>(.*?)</tbody>', page, re.DOTALL)
     return {f"{name}{number}": [numbers_in(row) for row in body.split("</tr>")[:-1]] for name, number, body in tables}
 
 
 def numbers_in(row: str) -> list[tuple[str, str]]:
     cells = re.findall(r'data-value="([^"]+)"[^>]*>(.*?)</td>', row, re.DOTALL)
-    return [(" ".join(unescape(re.sub(r"<[^>]*>", " ", text)).split()), value) for value, text in cells]
+    texts = [(" ".join(unescape(re.sub(r"<[^>]*>", " ", text)).split()), value) for value, text in cells]
+    return [(text, value) for text, value in texts if text]  # a drawn one is beside its number
 
 
 def digits(text: str) -> set[str]:
