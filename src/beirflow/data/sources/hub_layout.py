@@ -45,7 +45,7 @@ class Layout:
 
     configs: Mapping[str, str] = field(
         default_factory=dict
-    )  # by role, the name of the config, if not MTEB's; ``{subset}`` is filled in
+    )  # by role, the name of the config, if not MTEB's; ``{subset}`` and ``{split}`` are filled in
     # by role, the name of the split; ``{subset}`` and ``{split}`` are replaced by those of the dataset
     splits: Mapping[str, str] = field(default_factory=dict)
     # by role, their name of each column by ours; two names of texts are joined with a space
@@ -81,6 +81,8 @@ LAYOUTS = {
     "longembed-lengths": _longembed("context_length"),
     "cure": Layout({CORPUS: "corpus", QUERIES: "queries-{subset}", QRELS: "qrels"}, dict.fromkeys(ROLES, "{split}")),
     "cqadupstack-nl": Layout({CORPUS: "corpus", QUERIES: "queries", QRELS: "test"}, dict.fromkeys(ROLES, "{split}")),
+    "beir-decontaminated": Layout({QRELS: "qrels-{split}"}),
+    "r2med": Layout(columns={CORPUS: {"_id": "id"}, QUERIES: {"_id": "id"}, QRELS: {"query-id": "q_id", "corpus-id": "p_id"}}),
     **dict.fromkeys(FURTHER, Layout()),
     "freshstack": Layout(
         configs=dict.fromkeys(ROLES, "{subset}"),
@@ -88,8 +90,8 @@ LAYOUTS = {
         columns={QUERIES: {"_id": "query_id", "text": ("query_title", "query_text")}, QRELS: {"query-id": "query_id"}},
     ),
 }
-"""Layouts by name: of BRIGHT, its long documents, LongEmbed, its sets of several lengths, CUREv1, BEIR-NL's CQADupStack, FollowIR
-and mFollowIR, InstructIR, and FreshStack."""
+"""Layouts by name: of BRIGHT, its long documents, LongEmbed, its sets of several lengths, CUREv1, BEIR-NL's CQADupStack,
+decontaminated BEIR, R2MED, FollowIR and mFollowIR, InstructIR, and FreshStack."""
 
 OWN_FILES = "write the dataset as files in BEIR form, and name their folder"
 
@@ -155,7 +157,7 @@ def files_of(
             raise DataError(f"{where}: this is not a plain retrieval dataset: it has {config!r}, so {task}; say {known} for it")
     named = LAYOUTS[layout] if layout else Layout()
     wanted = [config for name in CONFIGS[role] for config in _with(subset, name)]
-    wanted = [named.configs[role].format(subset=subset)] if role in named.configs else wanted
+    wanted = [named.configs[role].format(subset=subset, split=split)] if role in named.configs else wanted
     split = named.splits.get(role, "{split}").format(subset=subset, split=split)
     chosen = next((config for config in wanted if config in configs), None)
     if chosen is None:

@@ -212,6 +212,19 @@ NAMED = {
         [("q1", "d1", 1)],
     ),
     "cqadupstack-nl": (layout({**TEXTS, "test": JUDGED}, split="android")[0], None, "android", [("q1", "d1", 1)]),
+    "beir-decontaminated": (
+        {"corpus/corpus": CORPUS, "queries/queries": TEXTS["queries"], "qrels-test/test": JUDGED, "qrels-validation/validation": JUDGED},
+        None,
+        "test",
+        [("q1", "d1", 1)],
+    ),
+    "r2med": (
+        {"corpus/corpus": [{"id": "d1", "text": "one"}], "query/query": [{"id": "q1", "text": "one?"}]}
+        | {"qrels/qrels": [{"q_id": "q1", "p_id": "d1", "score": 1}]},
+        None,
+        "qrels",
+        [("q1", "d1", 1)],
+    ),
     "followir": (of_followir(), None, "test", OF_FOLLOWIR),
     "instructir": (INSTRUCTIR, None, "test", [(f"7_{n}", "d1", 1, "7") for n in (0, 1)]),
     "freshstack": (
