@@ -188,6 +188,9 @@ def test_a_dataset_of_ones_own_takes_what_its_entry_says_and_the_defaults() -> N
         ("bm25", "trec-dl.2019", 0.5058, None),
         ("multilingual-e5-small", "nanobeir.nq", 0.6862, 0.96),
         ("multilingual-e5-small", "beir-nl.cqadupstack", None, None),  # of one judgement of each query
+        ("bge-m3", "bright-pro.biology", 0.1392, 0.3773),
+        ("multilingual-e5-small", "nanobeir-multilingual.scifact", 0.6334, 0.8791),  # the mean of its languages
+        ("bge-large-en-v1.5", "mteb-eng-v2.fiqa", None, None),  # of other data than MTEB pins now
         ("bm25", "miracl-hard-negatives.fi", None, None),
     ],
 )
