@@ -213,7 +213,12 @@ NAMED = {
     ),
     "cqadupstack-nl": (layout({**TEXTS, "test": JUDGED}, split="android")[0], None, "android", [("q1", "d1", 1)]),
     "beir-decontaminated": (
-        {"corpus/corpus": CORPUS, "queries/queries": TEXTS["queries"], "qrels-test/test": JUDGED, "qrels-validation/validation": JUDGED},
+        {
+            "corpus/corpus": CORPUS,
+            "queries/queries": TEXTS["queries"],
+            "qrels-test/test": JUDGED,
+            "qrels-validation/validation": JUDGED,
+        },
         None,
         "test",
         [("q1", "d1", 1)],

@@ -186,7 +186,9 @@ def test_inference_free_queries_have_the_weights_of_a_table(masked_lm: Path, tmp
     torch.manual_seed(3)
     table = torch.rand(TERMS) * (torch.rand(TERMS) > 0.3)
     static = SparseStaticEmbedding(tokenizer=model.tokenizer, weight=table)
-    router = Router.for_query_document(query_modules=[static], document_modules=[model, SpladePooling("max")])
+    # OpenSearch's third version has a table in JSON, and a logarithm of the logarithm.
+    pooling = SpladePooling("max", activation_function="relu" if form == "tensor" else "log1p_relu")
+    router = Router.for_query_document(query_modules=[static], document_modules=[model, pooling])
     most = {"max_active_dims": 3} if form == "tensor" else {}
     SparseEncoder(modules=[router], device="cpu", **most).save(str(tmp_path))
     if form == "json":
