@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -32,14 +33,23 @@ COLUMNS = ("number", "says", "place", "compare", "measure", "printed", "found_pr
 FOUND = {"says": words("Finding", "stub"), "compare": words("Decided by"), "printed": words("Printed"), "here": words("Here")}
 
 
+@dataclass(frozen=True)
+class PaperFiles:
+    """Files of the page of a paper."""
+
+    page_path: str
+    cells_path: str  # a value a row
+    findings_path: str  # a finding a row
+    record_path: str  # their record
+
+
 def compare_paper(
     *,
     paper_path: str,
     means_paths: Sequence[str],
     described: Mapping[str, Entry],
     manifest_path: str,
-    page_path: str,
-    record_path: str,
+    written: PaperFiles,
     job: Job,
 ) -> str:
     """Write the page of a paper, its values and findings as CSV, and their record; return the verdict for the terminal.
@@ -51,10 +61,9 @@ def compare_paper(
     records = [read_means(path) for path in dict.fromkeys(means_paths)]
     comparison = Comparison(paper, {(each["system"], each["dataset"]): each for each in records}, described, Runs(job.results))
     cells = comparison.cells()
-    files = {Path(page_path).with_name("cells.csv"): pd.DataFrame(cells, columns=list(Cell._fields))}
-    files[Path(page_path).with_name("findings.csv")] = findings = pd.DataFrame(comparison.findings(cells), columns=list(COLUMNS))
-    for path, table in files.items():
-        write_csv(table, path)
+    findings = pd.DataFrame(comparison.findings(cells), columns=list(COLUMNS))
+    write_csv(pd.DataFrame(cells, columns=list(Cell._fields)), written.cells_path)
+    write_csv(findings, written.findings_path)
     verdict, title = sentence_on(cells), paper.content["title"]
     tables = [_system_table(paper, name, [each for each in cells if each.system == name]) for name in paper.systems]
     if len(findings):
@@ -67,17 +76,17 @@ def compare_paper(
         "tables": tables,
         "sources": [f"{name}: {in_words(source)}" for name, source in paper.content["sources"].items()],
     }
-    write_page("printed_values.html.j2", page_path, values, scripts=["tables.js"])
+    write_page("printed_values.html.j2", written.page_path, values, scripts=["tables.js"])
     record_derived_files(
-        paths=[page_path, *map(str, files)],
+        paths=[written.page_path, written.cells_path, written.findings_path],
         manifest_path=manifest_path,
-        record_path=record_path,
+        record_path=written.record_path,
         job=job,
         printed={paper.path.name: file_digest(paper.path)},
         verdict=verdict_on(cells),
         values=counts_of(cells),
     )
-    return f"{title}: {verdict}\nThe page: {page_path}"
+    return f"{title}: {verdict}\nThe page: {written.page_path}"
 
 
 def printed_digest(name: str) -> dict[str, dict[str, str]]:

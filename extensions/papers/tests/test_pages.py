@@ -14,7 +14,7 @@ from beirflow.core.errors import DataError
 from beirflow.core.records import Job, read_json, write_json
 from beirflow.extensions.papers.compare import BARRED, DIFFERS, EQUAL, NOT_RUN, WITHIN, Comparison
 from beirflow.extensions.papers.files import paper_files
-from beirflow.extensions.papers.page import compare_paper
+from beirflow.extensions.papers.page import PaperFiles, compare_paper
 from beirflow.extensions.papers.read import read_paper
 from beirflow.extensions.papers.runs import Runs
 from beirflow.extensions.papers.write import paper_of_results
@@ -136,8 +136,7 @@ def compared(results: Path, paper: Path, described: dict[str, Any]) -> dict[str,
         means_paths=sorted(map(str, results.glob("metrics/*/*.json"))),
         described=described,
         manifest_path=str(results / "manifest.json"),
-        page_path=str(folder / "index.html"),
-        record_path=str(folder / "index.json"),
+        written=PaperFiles(*(str(folder / name) for name in ("index.html", "cells.csv", "findings.csv", "index.json"))),
         job=Job(results, "compare_paper"),
     )
     return read_json(folder / "index.json")

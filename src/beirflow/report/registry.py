@@ -10,13 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from beirflow.core.extensions import extensions
 from beirflow.run.by_name import by_name
-
-if TYPE_CHECKING:
-    from beirflow.report.results import Results
 
 DECORATED = re.compile(r"^@(table|figure|frame)\b.*?^def (\w+)", re.MULTILINE | re.DOTALL)
 
@@ -29,15 +26,15 @@ EMPTY = "nothing"  # id in the SVG of a figure that has only a sentence on why n
 class Shown(Generic[Made]):
     """A function of the results, and the section of the report that has what it returns."""
 
-    make: Callable[["Results"], Made]
+    make: Callable[[Any], Made]
     section: str = ""
 
-    def __call__(self, results: "Results") -> Made:
+    def __call__(self, results: Any) -> Made:
         """Make it."""
         return self.make(results)
 
 
-def table(section: str) -> Callable[[Callable[["Results"], Made]], Shown[Made]]:
+def table(section: str) -> Callable[[Callable[[Any], Made]], Shown[Made]]:
     """Decorate a function that yields tables of a section of the report, of which ``tables/<name>`` has the first.
 
     Without any, these results have no such table. Without a section, the table is only exported.
@@ -45,12 +42,12 @@ def table(section: str) -> Callable[[Callable[["Results"], Made]], Shown[Made]]:
     return lambda make: Shown(make, section)
 
 
-def figure(make: Callable[["Results"], Made]) -> Shown[Made]:
+def figure(make: Callable[[Any], Made]) -> Shown[Made]:
     """Decorate a function that draws ``figures/<name>`` as PDF and SVG."""
     return Shown(make)
 
 
-def frame(make: Callable[["Results"], Made]) -> Shown[Made]:
+def frame(make: Callable[[Any], Made]) -> Shown[Made]:
     """Decorate a function that returns the numbers of ``figures/<name>.csv``, beside the figure of that name."""
     return Shown(make)
 

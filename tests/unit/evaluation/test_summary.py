@@ -364,7 +364,7 @@ def test_seeds_have_a_row_of_their_mean_with_the_deviation_beside_their_own_rows
     assert float(of_samples["deviation_NDCG@10"]) == pytest.approx(0.25 / 2**0.5)
     assert rows["genq-seed-1", samples[0]]["seeds"] == rows["bm25", samples[0]]["seeds"] == ""
     table = scores_table(pd.read_csv(results.folder / "summary.csv"), "NDCG@10")
-    shown = {row[0].text: [cell.text for cell in row[1:]] for row in table.rows}
+    shown = {row[0].text: [f"{cell.text} {cell.below}".rstrip() for cell in row[1:]] for row in table.rows}
     assert shown[over] == ["0.5000 ± 0.2165", "0.5000 ± 0.2500", "0.5000 ± 0.2500"]
     assert shown["genq-seed-9"] == ["0.7500 ± 0.0000", "0.7500", "0.7500"]
     assert ["deviation", "0.2165", "0.2500", "0.2500"] in [line.split() for line in results.write().splitlines()]
