@@ -23,6 +23,7 @@ from beirflow.evaluation.summary import (
 )
 
 WIDTH = 100  # characters of a line
+ROUNDED = 5e-5  # difference of two scores that are printed alike, at the most
 
 
 def for_terminal(table: pd.DataFrame) -> str:
@@ -32,6 +33,8 @@ def for_terminal(table: pd.DataFrame) -> str:
     """
     assumed, unreachable = distinct(table.get(ASSUMED, ())), of_datasets(table)
     main, short_of = next(name for name in table.columns if "@" in name), short_names(table["dataset"])
+    if (as_source := f"as_source_{main}") in table:  # where it is another number
+        table = table.assign(**{as_source: table[as_source].where((table[as_source] - table[main]).abs() > ROUNDED)})
     datasets = [*dict.fromkeys(table["dataset"][table["split"].isna()]), *dict.fromkeys(table["dataset"][table["split"].notna()])]
     is_one = len(datasets) == 1 or len({*table["system"]}) == 1
     shown, text = _of_measures(table, main, short_of) if is_one else ([main], _of_datasets(table, main, datasets, short_of))
@@ -56,8 +59,8 @@ def for_terminal(table: pd.DataFrame) -> str:
 
 def _of_datasets(table: pd.DataFrame, main: str, datasets: Sequence[str], short_of: Mapping[str, str]) -> str:
     """Return the main measure of systems on datasets, with differences to published scores and deviations over seeds below."""
-    columns = {main: "{:.4f}", f"difference_{main}": "{:+z.4f}", DEVIATION + main: "{:.4f}"}
-    labels = {f"difference_{main}": "  Δ published", DEVIATION + main: "  deviation"}
+    columns = {main: "{:.4f}", f"as_source_{main}": "{:.4f}", f"difference_{main}": "{:+z.4f}", DEVIATION + main: "{:.4f}"}
+    labels = {f"as_source_{main}": "  as source", f"difference_{main}": "  Δ published", DEVIATION + main: "  deviation"}
     values = {name: by_pair(table, name) for name in columns}
     last = table.drop_duplicates("system", keep="last").set_index("system")  # its means, if it has any
     further = [name for name in (TRAINED_ON, PRECISION) if name in table and table[name].notna().any()]
@@ -81,7 +84,13 @@ def _of_measures(table: pd.DataFrame, main: str, short_of: Mapping[str, str]) ->
         table, first, counts = table.sort_values(main, ascending=False, kind="stable"), "system", table.iloc[0]
         about = f"{counts['dataset']} ({counts['split']}), documents: {counts['documents']:,}, queries: {counts['queries']:,}"
     table = table.dropna(axis="columns", how="all").assign(dataset=table["dataset"].map(short_of))
-    headers = {first: "", f"published_{main}": "published", f"difference_{main}": "Δ", DEVIATION + main: "deviation"}
+    headers = {
+        first: "",
+        f"published_{main}": "published",
+        f"as_source_{main}": "as source",
+        f"difference_{main}": "Δ",
+        DEVIATION + main: "deviation",
+    }
     headers[TRAINED_ON] = "in-domain"
     measures = [name for name in table.columns if is_measure(name) and name != main]
     columns, left = dict[str, list[str]](), WIDTH

@@ -195,6 +195,17 @@ def test_one_dataset_has_measures_in_columns_rounded_and_without_digests(results
     assert not {"metrics_sha256", "source_NDCG@10", "pyserini"} & set("\n".join(below).split())
 
 
+@pytest.mark.parametrize(("as_source", "shown"), [(0.32181, ["0.3218"]), (0.32056, [])])
+def test_our_value_as_the_source_evaluates_is_shown_where_it_is_another(as_source: float, shown: list[str]) -> None:
+    row = {"system": "bm25", "dataset": "nfcorpus", "split": "test", "documents": 3633, "queries": 323, "NDCG@10": 0.32055}
+    row |= {"published_NDCG@10": 0.3218, "as_source_NDCG@10": as_source, "difference_NDCG@10": -0.00125}
+    _, header, line = for_terminal(pd.DataFrame([row])).splitlines()[:3]
+    assert line.split() == ["bm25", "0.3206", "0.3218", *shown, "-0.0013"]
+    assert ("as source" in header) == bool(shown)
+    both = pd.DataFrame([row, row | {"dataset": "scifact", "as_source_NDCG@10": 0.32055}, {**row, "system": "other"}])
+    assert ("  as source" in for_terminal(both)) == bool(shown)
+
+
 def test_datasets_are_columns_of_the_main_measure_and_the_best_mean_is_first(results: Results) -> None:
     for number in range(13):
         for dataset in ("scifact", "nfcorpus", "fiqa", "arguana"):
