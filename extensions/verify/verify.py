@@ -40,7 +40,7 @@ AUDITED = 50  # most queries and documents of a corpus that the audit of a folde
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """Settings of a verification, and its claim as :class:`~beirflow.extensions.verify.claims.Claim` has it."""
 
     system: str
@@ -92,41 +92,41 @@ class Findings:
     differences: list[dict[str, Any]] = field(default_factory=list)
 
 
-def verify(*, folder: str, experiment: Experiment, asked: Asked, files: Files) -> str:
+def verify(*, folder: str, experiment: Experiment, request: Request, files: Files) -> str:
     """Verify a claim, and write ``statement.json`` and ``verification.html`` into ``folder``; return the verdict in a sentence.
 
     Raises VerdictError for any other verdict than "consistent", after both files have been written; DataError for a claim that
     cannot be verified, without a verdict.
     """
-    check_family(experiment, asked.system)
+    check_family(experiment, request.system)
     dataset, name = experiment.chosen_datasets[0], experiment.main_measure
     corpus, record, model = Corpus.of(files), read_json(files.corpus_path), read_json(files.model_path)
-    seed = secrets.randbits(SEED_BITS) if asked.seed is None else asked.seed
+    seed = secrets.randbits(SEED_BITS) if request.seed is None else request.seed
     random, cutoff = np.random.default_rng(seed), cutoff_of(name)
-    sample = draw(random, corpus.queries["query_id"].to_pylist(), corpus.doc_ids, *_nearby(corpus, cutoff, random), asked.share)
+    sample = draw(random, corpus.queries["query_id"].to_pylist(), corpus.doc_ids, *_nearby(corpus, cutoff, random), request.share)
     documents = pq.read_table(files.documents_path, filters=pc.field("doc_id").isin(sample.pool))
     pool = Pool(dataset, record, corpus.queries, corpus.qrels, documents).of(sample.queries, sample.pool)
     precision = "float32" if experiment.config["precision"] == "auto" else experiment.config["precision"]
-    ((_, scores),) = recompute(experiment, pool, {asked.system: experiment.systems[asked.system]}, precision)
+    ((_, scores),) = recompute(experiment, pool, {request.system: experiment.systems[request.system]}, precision)
     if isinstance(scores, str):
         raise DataError(scores)
     if corpus.claimed is None:
-        findings = _estimate(corpus, asked, sample, scores, name)
+        findings = _estimate(corpus, request, sample, scores, name)
     else:
-        findings = _compared(experiment, corpus, asked, sample, pool, scores, name)
-        add_audit(findings, experiment, asked, dataset, seed)
+        findings = _compared(experiment, corpus, request, sample, pool, scores, name)
+        add_audit(findings, experiment, request, dataset, seed)
     statement = {
         "format": FORMAT,
         "verdict": findings.verdict,
         "sentence": findings.sentence,
         "measure": name,
-        "claim": dict(asked.claim),
+        "claim": dict(request.claim),
         "model": {key: model.get(key) for key in ("model", "revision", "files")}
-        | {"system": asked.system, "precision": precision},
+        | {"system": request.system, "precision": precision},
         "dataset": {"name": dataset, "official": record.get("official"), "sha256": record["source_sha256"]},
         "sample": {
             "seed": seed,
-            "share": asked.share,
+            "share": request.share,
             "documents": len(sample.pool),
             "of documents": len(corpus.doc_ids),
             "drawn at random": sample.random,
@@ -170,13 +170,13 @@ def _values(run: pa.Table, qrels: pa.Table, name: str) -> "pd.Series[float]":
 
 
 def _compared(
-    experiment: Experiment, corpus: Corpus, asked: Asked, sample: Sample, pool: Pool, scores: Scores, name: str
+    experiment: Experiment, corpus: Corpus, request: Request, sample: Sample, pool: Pool, scores: Scores, name: str
 ) -> Findings:
     """Compare a claimed run with the recomputed scores, and its measures with what is claimed."""
     run = corpus.claimed
     assert run is not None  # noqa: S101 - for the type checker
     values = _values(run, corpus.qrels, name)
-    family, settings = experiment.family(asked.system), experiment.systems[asked.system].settings
+    family, settings = experiment.family(request.system), experiment.systems[request.system].settings
     tolerance, by = family.tolerance(settings, scores.precision), ORDER if is_of_ranks(run) else ""
     depth = int(pc.max(run["rank"]).as_py())
 
@@ -187,9 +187,9 @@ def _compared(
     found = compared(scores)
     if found.hits.empty:
         raise DataError("the claimed run has no hit for the drawn queries in the drawn documents; give a larger --share")
-    figures = _figures(values, found, asked, sample)
+    figures = _figures(values, found, request, sample)
     figures |= _side_by_side(values, corpus.qrels, sample, scores, name)
-    claimed, wrong = asked.claim.get("value"), found.wrong_queries
+    claimed, wrong = request.claim.get("value"), found.wrong_queries
     findings = Findings(CONSISTENT, "", figures, differences=_differences(found))
     what = f"{name} {values.mean():.5f} of {len(values)} queries"
     if claimed is not None and not abs(values.mean() - claimed) <= ROUNDED:
@@ -198,7 +198,7 @@ def _compared(
     if wrong:
         findings.verdict = INCONSISTENT
         hits = run.select(["query_id", "doc_id"]).to_pandas()
-        findings.cause = find_cause(experiment, asked.system, pool, hits, found, compared)
+        findings.cause = find_cause(experiment, request.system, pool, hits, found, compared)
         cause = findings.cause
         likely = f"Likely cause: {cause.name}, {cause.words}." if cause.name else f"The cause is unknown: {cause.words}."
         problem = f"{len(wrong)} of {len(sample.queries)} drawn queries differ in the {found.by} of hits"
@@ -208,21 +208,21 @@ def _compared(
         return findings
     hidden = f"an error of more than {figures['hidden error']:.4f} would have been found with 99 %"
     compared_with = f"{len(sample.queries)} of {len(values)} queries with {len(found.hits):,} hits agree in their {found.by}"
-    if figures["hidden error"] >= asked.margin:
-        needed = queries_needed(values.to_numpy(), asked.margin)
+    if figures["hidden error"] >= request.margin:
+        needed = queries_needed(values.to_numpy(), request.margin)
         todo = f"at least {needed} queries must be checked, and {len(sample.queries)} were; give a larger --share"
         findings.verdict = UNDECIDED
-        findings.sentence = f"Undecided: {compared_with}, but only {hidden}; for {asked.margin:g}, {todo}."
+        findings.sentence = f"Undecided: {compared_with}, but only {hidden}; for {request.margin:g}, {todo}."
     else:
         findings.sentence = f"Consistent: {what} follows from the run, {compared_with}, and {hidden}."
     return findings
 
 
-def _figures(values: "pd.Series[float]", found: Comparison, asked: Asked, sample: Sample) -> dict[str, Any]:
+def _figures(values: "pd.Series[float]", found: Comparison, request: Request, sample: Sample) -> dict[str, Any]:
     apart = found.hits["apart"].to_numpy(np.float64)
     finite = apart[np.isfinite(apart)]
     return {
-        "claimed": asked.claim.get("value"),
+        "claimed": request.claim.get("value"),
         "of the run": float(values.mean()),
         "compared by": found.by,
         "hits compared": len(found.hits),
@@ -260,9 +260,9 @@ def _differences(found: Comparison) -> list[dict[str, Any]]:
     return [{str(key): None if value != value else value for key, value in row.items()} for row in rows.to_dict("records")]
 
 
-def _estimate(corpus: Corpus, asked: Asked, sample: Sample, scores: Scores, name: str) -> Findings:
+def _estimate(corpus: Corpus, request: Request, sample: Sample, scores: Scores, name: str) -> Findings:
     """Estimate the mean of the model from whole queries, and compare a claim without a run with it."""
-    whole, claimed = sample.queries[: sample.whole], float(asked.claim["value"])
+    whole, claimed = sample.queries[: sample.whole], float(request.claim["value"])
     drawn = _values(_first(scores, whole, name), corpus.qrels.filter(pc.field("query_id").isin(whole)), name)
     bm25 = _values(corpus.bm25, corpus.qrels, name)
     # What BM25 has on the drawn queries beyond its known mean says how easy these are.
@@ -288,12 +288,12 @@ def _estimate(corpus: Corpus, asked: Asked, sample: Sample, scores: Scores, name
     return Findings(CONSISTENT, f"Consistent as far as an estimate can tell: {words}", figures)
 
 
-def add_audit(findings: Findings, experiment: Experiment, asked: Asked, dataset: str, seed: int) -> None:
+def add_audit(findings: Findings, experiment: Experiment, request: Request, dataset: str, seed: int) -> None:
     """Add what the audit of a folder of results finds about the result, with a sample of it."""
-    if not (folder := asked.claim.get("folder")):
+    if not (folder := request.claim.get("folder")):
         return
     _, sections = run_checks(Path(folder), experiment, AUDITED, seed)
-    about = {(asked.claim["system"], dataset), EVERYTHING}
+    about = {(request.claim["system"], dataset), EVERYTHING}
     checks = [check for section in sections.values() for check in section]
     failed = [check for check in checks if check.status == FAILED and about & {*check.results}]
     sampled = [check.found for check in sections.get("sample", ()) if check.status == PASSED]

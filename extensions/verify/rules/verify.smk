@@ -33,7 +33,7 @@ rule verify:
             "beirflow.extensions.verify.verify:verify",
             experiment="beirflow.config.load:load_experiment()",
         ),
-        asked=verified,
+        request=verified,
     message:
         "verify the result of others"
     shell:

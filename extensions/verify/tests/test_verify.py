@@ -18,7 +18,7 @@ from beirflow.core.records import read_json
 from beirflow.extensions.verify import causes
 from beirflow.extensions.verify import verify as verify_module
 from beirflow.extensions.verify.layout import PAGE, STATEMENT
-from beirflow.extensions.verify.verify import Asked, Files, Findings, add_audit, verify
+from beirflow.extensions.verify.verify import Files, Findings, Request, add_audit, verify
 from forger import Forger, put
 from results_maker import Made, run_rules
 from vocabulary import WORDS
@@ -77,7 +77,7 @@ class Claims:
             run.setdefault(query, {})[document] = score
         return run
 
-    def verified(self, folder: Path, run: Run | str | None, **asked: Any) -> dict[str, Any]:
+    def verified(self, folder: Path, run: Run | str | None, **request: Any) -> dict[str, Any]:
         """Verify a claim, a run or the text of a file with one, and give the statement back."""
         config = deepcopy(self.config) | {"systems": ["tiny", "bm25"], "datasets": ["small"]}
         results, file = folder / "results", folder / "run.txt"
@@ -97,9 +97,9 @@ class Claims:
         at |= {f"{name}_path": str(path) for name, path in corpus.items()}
         at |= {"bm25_path": str(results / layout.RUN(system="bm25", dataset="small"))}
         at |= {"model_path": str(results / layout.MODEL(system="tiny"))}
-        settings = Asked(**{"system": "tiny", "claim": {}, "share": 1.0, "seed": 3, **asked})
+        settings = Request(**{"system": "tiny", "claim": {}, "share": 1.0, "seed": 3, **request})
         try:
-            verify(folder=str(results), experiment=experiment, asked=settings, files=Files(**at))
+            verify(folder=str(results), experiment=experiment, request=settings, files=Files(**at))
         except VerdictError:
             assert read_json(results / STATEMENT)["verdict"] != "consistent"
         else:
@@ -213,7 +213,7 @@ def test_a_run_of_other_data_has_no_verdict(claims: Claims, tmp_path: Path, forg
 def test_the_audit_of_a_folder_is_part_of_the_verdict(forger: Forger, original: Made) -> None:
     forger.edit("metrics/tiny/small.json", put("measures", "NDCG@10", value=0.99))
     findings = Findings("consistent", "Consistent.")
-    asked = Asked("tiny", {"folder": str(forger.results), "system": "tiny"})
-    add_audit(findings, load_experiment(original.config), asked, "small", 1)
+    request = Request("tiny", {"folder": str(forger.results), "system": "tiny"})
+    add_audit(findings, load_experiment(original.config), request, "small", 1)
     assert findings.verdict == "inconsistent"
     assert findings.figures["audit, sample"]
