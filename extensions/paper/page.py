@@ -86,6 +86,7 @@ def efficiency_table(table: pd.DataFrame) -> tuple[Table, list[str]]:
     """Arrange the table of latency and index size for the page, with the machine of each measurement in a note."""
 
     def note(row: Record) -> str:
+        """Return the machine of a measurement."""
         cores = "" if row["threads"] != row["threads"] else f"{row['threads']:.0f} threads of {row['processor']}"
         return "; ".join(filter(None, [cores, *(row[key] for key in ("gpu", "note") if isinstance(row[key], str))]))
 

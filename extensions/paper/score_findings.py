@@ -97,6 +97,7 @@ def above_bm25(number: str) -> Callable[[Evidence, Names, Names], Conclusion]:
     """Return a test of the number of datasets on which each system of a finding that is here is above BM25, or below it."""
 
     def test(evidence: Evidence, systems: Names, _datasets: Names) -> Conclusion:
+        """Count the datasets of each system."""
         here = [system for system in systems if system in evidence.systems]
         evidence.need(BM25, *(() if here else systems))
         names = evidence.shared(BM25, *here)

@@ -65,6 +65,7 @@ def _has_data(experiment: Experiment, results: Path, name: str) -> bool:
     """Test whether a dataset, or the corpus of a forum, is on this machine."""
 
     def is_here(corpus: str) -> bool:
+        """Test whether a corpus is prepared, or its sources are here."""
         files = (Path(path.replace(RESULTS, str(results))) for path in experiment.source_files(corpus))
         return (results / CORPUS(dataset=corpus)).is_file() or all(file.exists() for file in files)
 

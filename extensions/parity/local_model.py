@@ -191,6 +191,7 @@ class LocalModel:
         for cause, change in TRANSFORMS.items():
 
             def ids(probe: Probe, change: Callable[[str], str] = change) -> Ids:
+                """Return the ids of a changed text."""
                 kind, text = probe
                 return reading.ids((kind, change(text))) if reading.cause else self.ids(change(self.prompts[kind] + text))
 

@@ -6,6 +6,7 @@ Memory holds one number per document, the ids of counted or shown documents, and
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -91,14 +92,10 @@ def inspect_dataset(
     for entry in entries:
         shown = (texts[doc_id] for doc_id in _named([entry]) if doc_id in texts)
         entry["words"] = matched_words(entry["text"], (part for document in shown for part in document.values()), analyzers)
-    digests = [record["outputs"], *(each["outputs"] for each in means.values())]
-    digests += [
-        {job.below(path): each["inputs"][job.below(path)]} for path, each in zip(evaluated.run_paths, means.values(), strict=True)
-    ]
     write_record(
         output_path,
         job,
-        inputs={job.results / path: digest for each in digests for path, digest in each.items()},
+        inputs=_digests_of(record, [*means.values()], evaluated.run_paths, job),
         outputs={},
         dataset=dataset,
         split=record["split"],
@@ -119,6 +116,15 @@ def inspect_dataset(
             "retrieved": dict(zip(means, lengths[2:], strict=True)),
         },
     )
+
+
+def _digests_of(
+    corpus: Mapping[str, Any], means: Sequence[Mapping[str, Any]], run_paths: Sequence[str], job: Job
+) -> dict[Path, str]:
+    """Return the digests of the files of a corpus, of means, and of the runs that these were computed from."""
+    runs = ((job.below(path), each["inputs"][job.below(path)]) for path, each in zip(run_paths, means, strict=True))
+    digests = {**corpus["outputs"], **{path: digest for each in means for path, digest in each["outputs"].items()}, **dict(runs)}
+    return {job.results / path: digest for path, digest in digests.items()}
 
 
 def _grades(qrels: pa.Table, ids: Sequence[str]) -> dict[str, dict[str, int]]:
