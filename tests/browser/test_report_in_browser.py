@@ -100,6 +100,23 @@ def test_a_table_sorts_by_keyboard_and_what_is_empty_stays_last(browser: Chromiu
         assert texts(browser, cells) == [*values, "", ""]
 
 
+def test_a_table_is_saved_as_csv_with_all_digits(browser: Chromium, report: Path) -> None:
+    opened(browser, report)
+    browser.evaluate(
+        "HTMLAnchorElement.prototype.click = function () { window.saved = [this.download, this.href] };"
+        "URL.createObjectURL = (blob) => { window.blob = blob; return 'blob:x' }"
+    )
+    browser.click(f"{NDCG} button.csv")
+    assert browser.evaluate("window.saved[0]") == "leaderboard-table.csv"
+    head, first, *others = browser.evaluate("window.blob.text()").splitlines()
+    assert head.split(",") == texts(browser, f"{NDCG} thead th")
+    assert first.split(",")[0] == texts(browser, f"{NDCG} tbody th")[0]
+    shown = [text.removesuffix(" best")[:6] for text in texts(browser, f"{NDCG} tbody tr:first-child td")]
+    assert [f"{float(value):.4f}" for value in first.split(",")[1:]] == shown
+    assert len(others) == 1
+    assert browser.complaints() == []
+
+
 def test_a_chosen_dataset_shows_every_measure_at_every_cutoff(browser: Chromium, report: Path, results: ReportFiles) -> None:
     opened(browser, report, "debate")
     assert {name.split("@")[0] for name in texts(browser, "#measures tbody th")} == {"NDCG"}
@@ -236,6 +253,7 @@ def test_two_systems_are_compared_query_by_query(browser: Chromium, report: Path
         browser.evaluate("document.getElementById('outcome').textContent")
     )
     assert browser.evaluate("document.querySelectorAll('.scatter circle').length") == len({pair[1:] for pair in found})
+    assert {"contriever is better", "tas-b is better"} <= {*texts(browser, ".scatter text")}
     choose(browser, "first", "tas-b")
     choose(browser, "second", "contriever")
     browser.wait_for(f"document.getElementById('outcome').textContent.includes('tas-b is ahead on {losses} of')")
@@ -430,7 +448,7 @@ def test_long_tables_are_folded_two_systems_open_on_baseline_and_best_and_a_prin
     assert f"bm25 and {best}" in texts(browser, "#order option")
     browser.print(tmp_path / "report.pdf")
     pages = len(re.findall(rb"/Type\s*/Page\b", (tmp_path / "report.pdf").read_bytes()))
-    assert 10 < pages < 40
+    assert 5 < pages < 40
 
 
 @pytest.mark.parametrize("font", ["of this machine", "wide"])
@@ -441,10 +459,12 @@ def test_twelve_systems_on_all_of_beir_fit_a_desk_and_keep_names_and_headers_in_
     browser.size(1280, 900)
     browser.media()
     browser.open(many)
-    wide = (
-        "[...document.querySelectorAll('#results .scroll, #systems .scroll')].filter((e) => e.scrollWidth > e.clientWidth).length"
+    browser.evaluate(
+        "document.querySelectorAll('details.part').forEach((e) => (e.open = true)), dispatchEvent(new Event('resize'))"
     )
-    assert browser.evaluate(wide) == 0
+    frames = "[...document.querySelectorAll('#results .scroll, #systems .scroll')]"
+    wide = f"{frames}.filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth).map((e) => [e.getAttribute('aria-labelledby'), e.scrollWidth])"
+    assert browser.evaluate(wide) == []
     columns = [text.removesuffix("↕") for text in texts(browser, f"{NDCG} thead th")]
     assert columns[:5] == ["System", "mean of 15", "mean of 14", "mean of 13", "msmarco"]
     means = [float(text.removesuffix(" best")) for text in texts(browser, f"{NDCG} tbody td:nth-child(2)")]

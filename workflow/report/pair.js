@@ -1,7 +1,7 @@
 // Two systems on the queries of a dataset: who is ahead where. Elements are made by tables.js, the dataset is chosen by report.js.
 
 const LISTED = 10; // as in beirflow/analysis/shown_queries.py, which keeps the texts of so many
-const SIDE = 320, EDGE = 44; // of the scatter, and what is around it for labels
+const SIDE = 320, EDGE = 52; // of the scatter, and what is around it for labels
 
 /** An element of a drawing; strings among the children become text. */
 function draw(tag, attributes, ...children) {
@@ -45,6 +45,8 @@ function drawScatter(queries, a, b, measure, label) {
   });
   return draw("svg", { class: "scatter", viewBox: `0 0 ${SIDE + 1.5 * EDGE} ${SIDE + 1.5 * EDGE}`, role: "img", "aria-label": label },
     ...grid, draw("path", { class: "diagonal", d: `M${x(0)} ${y(0)}L${x(1)} ${y(1)}` }), ...marks,
+    draw("text", { class: "second", x: x(0.02), y: y(1) - 8 }, `${b} is better`),
+    draw("text", { class: "first", x: x(1), y: y(0) - 8, "text-anchor": "end" }, `${a} is better`),
     draw("text", { x: x(0.5), y: y(0) + 36, "text-anchor": "middle" }, `${measure} of ${a}`),
     draw("text", { transform: `translate(12 ${y(0.5)}) rotate(-90)`, "text-anchor": "middle" }, `${measure} of ${b}`));
 }

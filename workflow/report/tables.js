@@ -32,8 +32,21 @@ function sortBy(table, header, column) {
   body.append(...(direction === "none" ? table.originalRows : [...table.originalRows].sort(compare)));
 }
 
-/** Give every column header of a table a button that sorts. */
+/** Save a table as CSV, with all digits of its numbers. */
+function saveTable(table) {
+  const quote = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const head = [...table.querySelectorAll('thead th[scope="col"]')].map((header) => header.textContent.trim());
+  const rows = [...table.tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.dataset.value || cell.textContent.trim()));
+  const text = [head, ...rows].map((cells) => `${cells.map(quote).join(",")}\n`).join("");
+  const href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+  make("a", { href, download: `${table.caption.firstChild.id}.csv` }).click();
+}
+
+/** Give a table a button that saves it, and every column header one that sorts. */
 function makeSortable(table) {
+  const save = make("button", { type: "button", class: "csv", title: "Save this table" }, "CSV");
+  save.addEventListener("click", () => saveTable(table));
+  table.caption.append(save);
   const headers = table.querySelectorAll('thead th[scope="col"]');
   headers.forEach((header, column) => {
     const button = make("button", { type: "button" }, ...header.childNodes);
@@ -62,7 +75,7 @@ function makeTable(name, caption, columns, rows) {
       return i ? make("td", attributes, text, mark) : make("th", { scope: "row", class: kind(i) }, text);
     }))
   );
-  const title = make("caption", { id: name }, caption);
+  const title = make("caption", null, make("span", { id: name }, caption));
   const table = make("table", null, title, make("thead", null, make("tr", null, ...head)), make("tbody", null, ...body));
   return make("div", { class: "scroll", role: "region", tabindex: "0", "aria-labelledby": name }, makeSortable(table));
 }

@@ -6,7 +6,7 @@ suit colour-blind readers. Text stays text in SVG, so that it can be searched, r
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -255,7 +255,7 @@ def log_where_wide(panel: Axes, values: pd.Series) -> None:
 
 
 def name_points(panel: Axes, names: Iterable[str], x: Iterable[float], y: Iterable[float]) -> None:
-    """Write names beside points, each where it covers least of other names, of points and of what is outside the panel.
+    """Write names beside points, each where it covers least of other names, points, steps and of what is outside the panel.
 
     The limits of the axes must be final. A name that is not next to its point has a line to it.
     """
@@ -264,6 +264,10 @@ def name_points(panel: Axes, names: Iterable[str], x: Iterable[float], y: Iterab
     figure.draw_without_rendering()
     dot, points = figure.dpi / POINTS, panel.transData.transform([point[1:] for point in known])
     taken = [Bbox.from_extents(*(place - 3 * dot), *(place + 3 * dot)) for place in points]
+    for steps in (line for line in panel.lines if line.get_drawstyle() == "steps-post"):
+        for (left, low), (right, high) in pairwise(panel.transData.transform(steps.get_xydata())):
+            taken.append(Bbox.from_extents(left, low - dot, right, low + dot))
+            taken.append(Bbox.from_extents(right - dot, low, right + dot, high))
     for (name, *values), place in zip(known, points, strict=True):
         line = {"arrowstyle": "-", "color": GREY, "linewidth": 0.4, "shrinkA": 0, "shrinkB": 2.5}
         text = panel.annotate(

@@ -67,8 +67,8 @@ def ndcg_difference(results: Results) -> Figure:
         _differences(panel, results, system)
     below(
         drawing,
-        f"{results.main_measure} minus that of {results.baseline}, with 95 % confidence interval; hatched where it is lower;"
-        f" * different at the level of {LEVEL}, corrected for all comparisons with it",
+        f"{results.main_measure} minus that of {results.baseline}, with 95 % interval; hatched: lower;"
+        f" * significant at {LEVEL}, corrected for all comparisons with it",
     )
     return drawing
 

@@ -70,7 +70,7 @@ def scores_table(summary: pd.DataFrame, measure: str, marks: Marks = NOTHING, re
     The rows of ``references``, the content of ``references.csv``, are at the end.
     """
     means, datasets = (_names(summary[summary["split"].isna() == average]) for average in (True, False))
-    caption = f"{measure} of every system: means over datasets, then every dataset"
+    caption = f"{measure} by system and dataset{', means first' if means else ''}"
     labels = short_names([*means, *datasets])
     on_training, cut = trained(summary), _cut(summary)
     ends = {key: f"{SHORT}{most}" for key, most in ending_early(summary, measure).items()}

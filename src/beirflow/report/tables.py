@@ -128,7 +128,7 @@ def systems(results: Results) -> Iterator[Table]:
     columns = {
         "system": SYSTEM,
         **texts(family="Family"),
-        **texts("prose", model="Model", settings="Settings", query_prefix="Query prompt", document_prefix="Document prompt"),
+        **texts("prose", model="Model", settings="Settings", prompts="Prompts"),
         **texts(precision="Precision"),
         **texts("prose", cut="Truncated", trained_on="Trained on"),
     }
@@ -145,7 +145,7 @@ def _row(settings: pd.DataFrame) -> dict[str, str]:
         **{name: _one(values, name) for name in ("family", "precision", "trained_on")},
         "model": _model(values),
         "settings": " · ".join(f"{name} {_one(values, name)}{_instead(values[name])}" for name in shown),
-        **{name: _prompt(values, name) for name in PROMPTS.values()},
+        "prompts": "; ".join(f"{text}: {prompt}" for text, name in PROMPTS.items() if (prompt := _prompt(values, name))),
         "cut": ", ".join(f"{count:,} {kind}" for kind, count in cut.items()),
     }
 

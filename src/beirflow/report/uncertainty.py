@@ -47,7 +47,7 @@ def ranks(results: Results) -> Iterator[Table]:
             caption += (
                 f". Filled: not significantly different from {rows['system'].iloc[0]}. Dashed: {results.baseline}, the baseline"
             )
-        yield framed(f"{measure}: means and ranks", caption, rows, columns, without=alone, scale=scale)
+        yield framed(f"{measure}: means and ranks", caption, rows, columns, without=alone, close=True, scale=scale)
 
 
 @table("results")

@@ -171,9 +171,9 @@ def test_a_row_says_what_a_system_is_and_where_its_configuration_differs_from_it
     dense, lexical = seen(made(tables.systems, systems=settings(ENCODER, LEXICAL)))
     how = "pooling cls (model files: mean) · similarity cosine · max_length of queries 64"
     models = "some/encoder at 0123456789; queries: some/other"
-    prompts = ["“query: ” (model files: ask: )", "none"]
-    assert dense == ["s0", "dense", models, how, *prompts, "float32", "3 queries, 1,234 documents", "nq train"]
-    assert lexical == ["s1", "lexical", "", "k1 0.9", "", "", "", "", ""]
+    prompts = "queries: “query: ” (model files: ask: ); documents: none"
+    assert dense == ["s0", "dense", models, how, prompts, "float32", "3 queries, 1,234 documents", "nq train"]
+    assert lexical == ["s1", "lexical", "", "k1 0.9", "", "", "", ""]
     every = {row[1]: row[2:] for row in seen(made(tables.settings, systems=settings(ENCODER)))}
     assert every["revision"] == ["all", REVISION, "configuration", ""]
     assert every["pooling"] == ["all", "cls", "configuration", "mean"]
@@ -195,7 +195,7 @@ def test_what_records_alone_say_is_shown_where_it_decides_over_scores() -> None:
 def test_prompts_of_several_datasets_are_counted_and_stand_in_the_table_of_all_settings() -> None:
     prompts = [("query_prefix", name, f"{name}: ", "configuration", None) for name in ("arguana", "scifact")]
     table = settings([("family", None, "dense", "configuration", None), *prompts])
-    assert seen(made(tables.systems, systems=table))[0][-1] == "2 prompts by dataset: see all settings"
+    assert seen(made(tables.systems, systems=table))[0][-1] == "queries: 2 prompts by dataset: see all settings"
     assert seen(made(tables.settings, systems=table))[1:] == [
         ["s0", "query_prefix", "arguana", "arguana: ", "configuration"],
         ["s0", "query_prefix", "scifact", "scifact: ", "configuration"],
