@@ -62,6 +62,25 @@ def test_queries_and_the_matches_of_hits_are_on_the_page_as_in_their_files_and_i
             assert f"{folder}/{name}.json" in recorded
 
 
+def test_the_first_sentence_has_the_numbers_of_the_tables_and_names_whom_the_tests_cannot_tell_apart(files: ReportFiles) -> None:
+    files.write()
+    summary, uncertainty = (pd.read_csv(files.folder / f"{name}.csv") for name in ("summary", "uncertainty"))
+    means = summary[summary["split"].isna()].set_index("system")["NDCG@10"]
+    best, other = means.sort_values(ascending=False).index
+    bounds = uncertainty[uncertainty["dataset"].str.startswith("mean of 2") & (uncertainty["system"] == best)].iloc[0]
+    interval = f"(95 % interval {bounds['low']:.4f}–{bounds['high']:.4f}) over 2 datasets"
+    for letters, said in (
+        ({best: "a", other: "a"}, f"Not significantly different: {other}."),
+        ({best: "a", other: "b"}, "All others"),
+    ):
+        uncertainty.assign(groups=uncertainty["system"].map(letters)).to_csv(files.folder / "uncertainty.csv", index=False)
+        page = files.report().read_text(encoding="utf-8")
+        sentence = re.search(r'<p class="verdict">(.*?)</p>', page, re.DOTALL)[1]
+        assert sentence.startswith(f"<b>{best}</b> is best: mean NDCG@10 <b>{means[best]:.4f}</b>")
+        assert interval in sentence
+        assert said in sentence
+
+
 def test_every_figure_is_on_the_page_with_words_and_a_link_and_what_made_the_results(files: ReportFiles) -> None:
     page = files.write().read_text(encoding="utf-8")
     for name in functions("figure"):
