@@ -22,6 +22,7 @@ from beirflow.extensions.exchange import layout as exchanged
 from beirflow.extensions.judging import layout as judging
 from beirflow.extensions.paper import layout as paper
 from beirflow.extensions.paper.registry import TABLES
+from beirflow.extensions.verify import layout as verified
 from beirflow.run.rules_of_snakefile import rule_jobs
 from forger import FAILED, NOT_CHECKED, WARNING, Forger, named
 from results_maker import Made, run_rules
@@ -157,10 +158,12 @@ def test_every_file_for_reading_has_a_rule_that_makes_it_again(reported: Forger,
         "table": "leaderboard",
         "depth": 10,
         "other": "more",
+        "paper": "contriever-2021",
     }
     of_other_names = (exchanged.EVAL_RESULT, paper.TABLE, paper.FIGURE_PDF, paper.FIGURE_SVG, layout.MATCHES)
     by_no_rule = (layout.AUDIT, layout.AUDIT_RECORD, exchanged.COMPARISON, exchanged.COMPARISON_RECORD)
     by_no_rule += (layout.GATE, layout.GATE_JUNIT, layout.GATE_COMMENT, exchanged.LEADERBOARD, exchanged.LEADERBOARD_TABLE)
+    by_no_rule += (verified.STATEMENT, verified.PAGE)  # in a folder of their own, by a request
     without_judge = (judging.JUDGED, judging.RECORD, judging.SAMPLE, judging.ANSWERS)  # none is configured
     by_no_rule += tuple(pattern(**names) for pattern in without_judge)
     in_folders = (exchanged.CRATE_CONFIGURATION,)  # which are an output as a whole

@@ -57,7 +57,7 @@ def test_the_demo_needs_an_empty_folder_alone_and_is_kept(tmp_path: Path) -> Non
     assert status == 0, output
     folder = tmp_path / "beirflow-demo"
     assert {path.name for path in folder.iterdir()} == {".snakemake", "dataset", "my.yaml", "results"}
-    assert re.search(r"\bbm25 +demo +no +24 +4 ", output)
+    assert re.search(r"^demo \(test\), documents: 24, queries: 4$.*^bm25 +1\.0000 +no ", output, re.MULTILINE | re.DOTALL)
     status, output = beirflow(folder, "run", "my.yaml")
     assert (status, "Nothing to do" in output) == (0, True), output
 
