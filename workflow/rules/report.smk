@@ -7,12 +7,13 @@ from beirflow.config import readers
 from beirflow.config.rule_inputs import finder_of
 from beirflow.report.registry import functions
 
-
-def shown(rule, function, kind):
-    """Parameters of a rule whose job calls the registered functions of a kind with the results that its inputs are."""
-    results = "beirflow.report.results:of_job()"
-    called = functions(kind).values()
-    return job(rule, f"beirflow.report.{function}", *called, shared=results)
+# Parameters of a rule whose job calls the registered functions of a kind with the results that its inputs are.
+shown = lambda name, function, kind: job(
+    name,
+    f"beirflow.report.{function}",
+    *functions(kind).values(),
+    shared="beirflow.report.results:of_job()",
+)
 
 
 rule summarize:

@@ -1,24 +1,22 @@
 """Verify a result of others on a sample."""
 
 verified = experiment.options("verify")
-
-
-def of_verified(pattern, system=""):
-    """Files of the verified dataset; none without a verification."""
-    datasets = experiment.chosen_datasets if verified else []
-    return expand(at(pattern), system=system, dataset=datasets)
+# None without a verification.
+verified_datasets = {"dataset": experiment.chosen_datasets if verified else []}
 
 
 rule verify:
     input:
-        documents=of_verified(layout.DOCUMENTS),
-        queries=of_verified(layout.QUERIES),
-        qrels=of_verified(layout.QRELS),
-        corpus=of_verified(layout.CORPUS),
-        bm25=of_verified(layout.RUN, "bm25"),
-        model=of_verified(layout.MODEL, verified.get("system")),
+        documents=expand(at(layout.DOCUMENTS), **verified_datasets),
+        queries=expand(at(layout.QUERIES), **verified_datasets),
+        qrels=expand(at(layout.QRELS), **verified_datasets),
+        corpus=expand(at(layout.CORPUS), **verified_datasets),
+        bm25=expand(at(layout.RUN), system="bm25", **verified_datasets),
+        model=expand(
+            at(layout.MODEL), system=verified.get("system"), **verified_datasets
+        ),
         claimed=(
-            of_verified(layout.RUN, "claimed")
+            expand(at(layout.RUN), system="claimed", **verified_datasets)
             if verified.get("claim", {}).get("run")
             else []
         ),
