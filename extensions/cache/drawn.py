@@ -1,5 +1,6 @@
 """A drawn sample of what was taken from the cache, represented again by the step that would have computed it."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,13 +20,18 @@ from beirflow.run.rule_call import Work
 
 DRAWN = 8  # texts of a file, or all of a smaller one
 
+VARYING = {"system", "rows", "distinct_texts", "made", "counts", "seconds", "computation"}
+"""Facts of a record that are another for other texts, another machine or another name."""
+
+BY_CHOICE = ("float32", "float16", "bfloat16")  # precisions that ``auto`` chooses
+
 
 class Drawn:
     """Documents or queries of which a step reads only some rows, drawn when it reads them."""
 
     def __init__(self, texts: Any) -> None:
         self._texts = texts
-        self.rows = np.empty(0, np.int64)
+        self.rows, self.texts_of_file = np.empty(0, np.int64), 0
 
     def read(self, columns: Sequence[str]) -> pa.Table:
         """Read some columns of the drawn queries."""
@@ -37,27 +43,46 @@ class Drawn:
 
     def _drawn(self, table: pa.Table) -> pa.Table:
         # By chance: whoever forges an entry must not know which.
+        self.texts_of_file = len(table)
         self.rows = np.sort(np.random.default_rng().permutation(len(table))[:DRAWN])
         return table.take(self.rows)
 
 
 def check_drawn(work: Work, path: Path, fields: Mapping[str, Any]) -> None:
-    """Raise DataError unless the rows of a few drawn texts are as near to those computed here as their precision allows."""
+    """Raise DataError unless an entry has the facts of the step, and drawn texts are as near as its precision allows."""
     name = next(name for name, each in work.arguments.items() if isinstance(each, Documents | Queries))
     drawn = Drawn(work.arguments[name])
     with TemporaryDirectory(dir=path.parent, prefix=PARTIAL) as folder, reading(path):
         again = Path(folder, f"drawn{path.suffix}")
         made, _ = work.compute(again, **{name: drawn})
+        _check_facts(work, fields, made.fields, drawn.texts_of_file)
         try:
             stored = rows_of(path, drawn.rows)
         except IndexError as error:
             raise DataError(f"it has no row {drawn.rows[-1]}, so it is of other texts") from error
         pairs = zip(stored, rows_of(again, np.arange(len(drawn.rows))), strict=True)
         apart = max((distance(*pair) for pair in pairs), default=0.0)
-    most = max(_tolerance(work, str(each.get("precision"))) for each in (fields["made"], made.fields["made"]))
+    most = max(_tolerance(work, str(each["made"].get("precision"))) for each in (fields, made.fields))
     if not apart <= most:
         found = f"a drawn text is {apart:.1e} of its length from what the model computes here"
         raise DataError(f"{found}, at most {most:.0e} was expected: the entry was not computed as it says")
+
+
+def _check_facts(work: Work, fields: Mapping[str, Any], here: Mapping[str, Any], rows: int) -> None:
+    """Refuse facts that the step does not record, or records otherwise for the drawn texts."""
+    both = [{key: value for key, value in facts.items() if key not in VARYING} for facts in (fields, here)]
+    if json.loads(json.dumps(both[1])) != both[0] or not isinstance(fields.get("made"), Mapping):
+        raise DataError("the entry has other facts than the step records")
+    numbers = [fields.get("distinct_texts")]
+    for key in ("counts", "seconds"):
+        if not isinstance(fields.get(key), Mapping) or fields[key].keys() != here[key].keys():
+            raise DataError(f"the entry has other {key} than the step records")
+        numbers += fields[key].values()
+    if fields.get("rows") != rows or not all(isinstance(each, int | float) and 0 <= each < float("inf") for each in numbers):
+        raise DataError("the entry has numbers that are none, or are those of other texts")
+    precision, own = (str(facts["made"].get("precision")) for facts in (fields, here))
+    if precision != own and (work.rule.params["precision"] != "auto" or precision not in BY_CHOICE):
+        raise DataError(f"the entry was computed in the precision {precision}, and {own} is used here")
 
 
 def _tolerance(work: Work, precision: str) -> float:

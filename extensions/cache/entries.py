@@ -1,4 +1,4 @@
-"""Entries of the shared cache: what a step made, by all that decides over it.
+"""Entries of the shared cache: what a step made, by all that determines it.
 
 An entry is the file ``<key>/entry.json`` below the place, with the fields of the record and the digest of the content, and the
 content beside it, named by that digest. The content is written first, so that an entry names a whole file, whoever else writes
@@ -60,7 +60,7 @@ def take(place: str, work: Work, path: Path) -> tuple[Made, str] | None:
     if not _is_cached(work):
         return None
     key = key_of(work)
-    with _without_failing(place, "it is computed here"):
+    with _without_failing(place, f"it is computed here; to have it kept again, remove the entry {key}"):
         files, folder = _opened(place)
         entry = _read_entry(files, f"{folder}/{key}/{ENTRY}")
         if entry is None:
@@ -91,11 +91,11 @@ def keep(place: str, work: Work, path: Path, fields: Mapping[str, Any]) -> None:
 
 
 def key_of(work: Work) -> str:
-    """Return the sha256 of all that decides over the file of a step: texts, model, settings, and the code that computes."""
+    """Return the sha256 of all that determines the file of a step: texts, model, settings, and the code that computes."""
     params = {name: value for name, value in work.rule.params.items() if name not in OWN}
     deciding = {name: value for name, value in params.items() if name.endswith("code") or not TRIGGER.fullmatch(name)}
     wildcards = {name: value for name, value in work.rule.wildcards.items() if name != "system"}
-    inputs = {type(each).__name__: _digest_of(each) for each in work.opened}
+    inputs = [[type(each).__name__, _digest_of(each)] for each in work.opened]
     decides = [FORMAT, work.rule.params["function"], _without_names(deciding), wildcards, inputs]
     return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
 

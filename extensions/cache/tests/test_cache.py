@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from beirflow.config.load import load_experiment
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import ConfigError
 from beirflow.core.layout import record_of
+from beirflow.extensions.cache import EXTENSION
 from beirflow.families.dense.encode import encode_chunk, encode_queries
 from beirflow.run.code_version import calls
 from beirflow.run.rule_call import run_step
@@ -38,8 +40,8 @@ class User:
         self.here.write([TEXTS])
         self.here.write_queries(TEXTS[:3])
 
-    def encode(self, chunk: int | None = 0, code: str = "") -> tuple[np.ndarray, dict[str, Any]]:
-        """Encode the chunk or the queries as the rule does; give vectors and record."""
+    def encode(self, chunk: int | None = 0, code: str = "", *, alone: bool = False) -> tuple[np.ndarray, dict[str, Any]]:
+        """Encode the chunk or the queries as the rule does, or alone as an audit does; give vectors and record."""
         step, path = (encode_queries, self.here.path(chunk=None)) if chunk is None else (encode_chunk, self.here.path())
         wildcards = {"system": self.name, "dataset": "some", **({} if chunk is None else {"chunk": str(chunk)})}
         names = ["queries"] if chunk is None else ["documents", "shared_texts", "shared_vectors"]
@@ -51,7 +53,7 @@ class User:
         config = {**ON_CPU, "jobs_per_gpu": 1, "cache": str(self.cache)}
         outputs = Named([str(path), str(record_of(path))], {})
         rule = RuleJob(step.name, {name: inputs[name] for name in ("model", *names)}, outputs, params, wildcards, config, 1, [])
-        run_step(step, rule, self.here.job)
+        run_step(step, rule, self.here.job, [] if alone else [EXTENSION.store])
         return self.here.vectors(chunk=chunk), self.here.record(chunk=chunk)
 
 
@@ -140,6 +142,12 @@ def shorten(cache: Path) -> None:
     replace_content(cache, lambda vectors: vectors[:1])
 
 
+def change_fields(cache: Path, **fields: Any) -> None:
+    (entry,) = files(cache, "entry.json")
+    content = json.loads(entry.read_bytes())
+    entry.write_text(json.dumps({**content, "fields": {**content["fields"], **fields}}))
+
+
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
@@ -148,6 +156,15 @@ def shorten(cache: Path) -> None:
         (lose_content, "No such file or directory"),
         (forge, "a drawn text is 2.0e+00 of its length from what the model computes here, at most 1e-03 was expected"),
         (shorten, "so it is of other texts"),
+        (partial(change_fields, inputs={"a": "b"}), "the entry has other facts than the step records"),
+        (partial(change_fields, format=9), "the entry has other facts than the step records"),
+        (partial(change_fields, encoder=None), "the entry has other facts than the step records"),
+        (partial(change_fields, made=None), "the entry has other facts than the step records"),
+        (partial(change_fields, rows=3), "the entry has numbers that are none, or are those of other texts"),
+        (partial(change_fields, distinct_texts="many"), "the entry has numbers that are none, or are those of other texts"),
+        (partial(change_fields, counts={"tokens": -1, "truncated_documents": 0}), "the entry has numbers that are none"),
+        (partial(change_fields, counts={"tokens": 1}), "the entry has other counts than the step records"),
+        (partial(change_fields, made={"precision": "int8"}), "computed in the precision int8, and float32 is used here"),
     ],
 )
 def test_what_is_not_sound_is_computed_again_with_a_warning(
@@ -164,7 +181,16 @@ def test_what_is_not_sound_is_computed_again_with_a_warning(
     assert "taken" not in record
     assert vectors.tobytes() == first.here.vectors().tobytes()
     (warning,) = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
-    assert reason in warning.removeprefix(f"the cache {cache}: ").removesuffix("; it is computed here")
+    (entry,) = files(cache, "entry.json")
+    assert reason in warning.removeprefix(f"the cache {cache}: ")
+    assert warning.endswith(f"; it is computed here; to have it kept again, remove the entry {entry.parent.name}")
+
+
+def test_an_audit_computes_whatever_the_configuration_names(tmp_path: Path, tiny_bert: Path, cache: Path, first: User) -> None:
+    other = User(tmp_path / "other", tiny_bert, cache)
+    assert "taken" not in other.encode(alone=True)[1]
+    other.encode(None, alone=True)
+    assert len(files(cache, "entry.json")) == 1
 
 
 def test_queries_are_cached_beside_documents(tmp_path: Path, tiny_bert: Path, cache: Path, first: User) -> None:
@@ -216,7 +242,7 @@ def test_a_bucket_that_does_not_answer_costs_time_and_a_warning(
     place = f"s3://bucket/folder?scheme=http&endpoint_override={silent_server}"
     assert "taken" not in User(tmp_path / "first", tiny_bert, place).encode()[1]
     warnings = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
-    assert [each.rpartition("; ")[2] for each in warnings] == ["it is computed here", "others cannot take this file from there"]
+    assert [each.split("; ")[-1][:10] for each in warnings] == ["to have it", "others can"]
 
 
 @pytest.mark.long

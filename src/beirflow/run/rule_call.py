@@ -65,18 +65,21 @@ def main(path: str, threads: str, log: str) -> None:
 def run_rule(snakemake: Any) -> None:
     """Run the job of a rule from Snakemake's ``snakemake`` object: call its function, and print what it returns."""
     with job(snakemake) as this:
-        if (text := call_rule(snakemake, this)) is not None:
+        if (text := call_rule(snakemake, this, [each.store for each in extensions() if each.store])) is not None:
             try:
                 print(text, flush=True)
             except BrokenPipeError:  # nobody reads what a person reads in the results, too
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python fails once more when it ends
 
 
-def call_rule(snakemake: Any, this: Job) -> Any:
-    """Return the value of the function for Snakemake's object of that name, or one with the same attributes."""
+def call_rule(snakemake: Any, this: Job, stores: Sequence[Store] = ()) -> Any:
+    """Return the value of the function for Snakemake's object of that name, or one with the same attributes.
+
+    Without ``stores``, as in an audit, everything is computed.
+    """
     function = by_name(snakemake.params.get("function"))
     if isinstance(function, Step):
-        return run_step(function, snakemake, this)
+        return run_step(function, snakemake, this, stores)
     return function(**Sources(snakemake, this).arguments(function))
 
 
@@ -100,8 +103,10 @@ class Work(NamedTuple):
             return made, stream.digest()
 
 
-def run_step(step: Step, rule: RuleJob, job: Job) -> None:
+def run_step(step: Step, rule: RuleJob, job: Job, stores: Sequence[Store] = ()) -> None:
     """Run a step as the job of a rule, whose first output is what the step makes, and whose last is the record of it.
+
+    Of ``stores``, the first that has the file gives it, and all others are offered a computed one.
 
     Each input must have the digest in its record; inputs that name a common file behind them name one digest of it; facts that
     several state are equal. Raises DataError if an input is damaged or does not belong to the others; TypeError if the rule does
@@ -120,7 +125,8 @@ def run_step(step: Step, rule: RuleJob, job: Job) -> None:
             made = step(**arguments)
     else:
         with atomic_path(output) as partial:
-            made, outputs[output] = _taken(work, partial) or work.compute(partial)
+            taken = next(filter(None, (store.take(work, partial) for store in stores)), None)
+            made, outputs[output] = taken or work.compute(partial)
             sizes = {step.stage: partial.stat().st_size} if work.makes.represents else None
     seconds = dict(made.fields.pop("seconds", {}))
     if step.stage:
@@ -129,17 +135,8 @@ def run_step(step: Step, rule: RuleJob, job: Job) -> None:
     inputs = {job.results / name: digest for name, digest in named.items()}
     fields = {"seconds": seconds, "sizes": sizes, **made.fields}
     write_record(record_path, job, inputs=inputs, outputs=outputs, **fields)
-    for store in _stores() if work else ():
+    for store in stores if work else ():
         store.keep(work, Path(output), fields)
-
-
-def _stores() -> list[Store]:
-    return [extension.store for extension in extensions() if extension.store]
-
-
-def _taken(work: Work, path: Path) -> tuple[Made, str] | None:
-    """Take what a step makes from a store; None if none has it."""
-    return next(filter(None, (store.take(work, path) for store in _stores())), None)
 
 
 @contextmanager
