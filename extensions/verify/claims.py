@@ -180,7 +180,8 @@ def _read_results(claim: Claim, folder: Path, task: Task, model: str | None) -> 
     systems = manifest.get("systems")
     if not isinstance(systems, Mapping) or not all(isinstance(each, Mapping) for each in systems.values()):
         raise DataError(f"{folder}/{layout.MANIFEST}: it names no systems")
-    models = {name: (each.get("settings") or {}).get("model") for name, each in systems.items()}
+    settings = {name: each.get("settings") for name, each in systems.items()}
+    models = {name: each.get("model") if isinstance(each, Mapping) else None for name, each in settings.items()}
     names = [name for name in systems if name == model] or [name for name, own in models.items() if model in (None, own)]
     if len(names) != 1:
         found = ", ".join(f"{name} ({own})" for name, own in models.items())
@@ -199,4 +200,6 @@ def _read_results(claim: Claim, folder: Path, task: Task, model: str | None) -> 
     claim.add_value(means, measures.get(task.measure) if isinstance(measures, Mapping) else None)
     configuration = manifest.get("configuration")
     custom = (configuration.get("custom") or {}) if isinstance(configuration, Mapping) else {}
-    claim.entry = (custom.get("systems") or {}).get(names[0])
+    entries = custom.get("systems") if isinstance(custom, Mapping) else None
+    entry = entries.get(names[0]) if isinstance(entries, Mapping) else None
+    claim.entry = dict(entry) if isinstance(entry, Mapping) else None

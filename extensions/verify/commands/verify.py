@@ -13,6 +13,7 @@ HELP = "verify a result of others on a sample, and name the cause of a differenc
 PASSES_ON = True
 
 NAMESPACE = "file"  # of the signature, as an audit checks it
+CODE = {"encoder", "arguments"}  # settings of a system by which a class is imported and called
 PRECISIONS = ("float32", "bfloat16", "float16")
 
 
@@ -100,6 +101,9 @@ def _system(options: Namespace, of_folder: str | None, entry: dict[str, Any] | N
         check_family(experiment, name)
         return name, {}
     if of_folder and entry:
+        if code := CODE & entry.keys():
+            problem = f"{of_folder} has {' and '.join(sorted(code))} in that folder, which run a class"
+            raise DataError(f"{problem}; no code that others name runs here: define it in a --configfile of your own")
         return of_folder, {of_folder: entry}
     if not options.model:
         raise ConfigError("name the model of the result: --model all-minilm-l6-v2")

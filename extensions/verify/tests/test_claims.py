@@ -1,6 +1,7 @@
 """Claims of others in all their forms, and those that are refused in a sentence."""
 
 import json
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from beirflow.core.errors import DataError
 from beirflow.extensions.verify.claims import Task, read_claim
+from beirflow.extensions.verify.commands.verify import _system
 
 TASK = Task("nfcorpus", "NFCorpus", "test", "NDCG@10")
 RUN = {"mteb_model_meta": {"model_name": "a/b", "revision": "c"}, "default": {"test": {"q": {"d": 1.0}}}}
@@ -84,3 +86,12 @@ def test_two_runs_or_two_values_are_refused(tmp_path: Path) -> None:
     for names, problem in ((("one.json", "two.json"), "a second run"), (("one-result.json", "two-result.json"), "another file")):
         with pytest.raises(DataError, match=problem):
             read_claim([str(tmp_path / name) for name in names], TASK, None, None)
+
+
+@pytest.mark.parametrize(
+    "entry", [{"encoder": "subprocess:Popen", "arguments": {"args": "true"}}, {"arguments": {"a": "${HOME}"}}]
+)
+def test_no_class_that_a_folder_names_is_taken_over(entry: dict[str, Any]) -> None:
+    with pytest.raises(DataError, match="no code that others name runs here"):
+        _system(Namespace(configfile=[], model=None), "theirs", entry)
+    assert _system(Namespace(configfile=[], model=None), "theirs", {"model": "a/b"}) == ("theirs", {"theirs": {"model": "a/b"}})
