@@ -10,6 +10,7 @@ from beirflow.config.main_measure import main_measure
 from beirflow.config.systems import catalogue_systems
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
+from beirflow.core.keys import OF_A_CLASS
 from beirflow.core.layout import MANIFEST, METRICS
 from beirflow.core.records import read_json
 from beirflow.data.catalogue.catalogue import PUBLISHED, load_catalogue
@@ -75,6 +76,12 @@ def _entry(system: str, custom: Mapping[str, Any], means: Means, measures: Itera
         if name == system
     }
     own = custom.get("systems", {}).get(system)
-    needs = {"needs": "settings that the manifest has, for systems that differ in their seed"}
-    entry = {"system": system} if system in catalogue_systems() else {"settings": dict(own)} if own else needs
+    if system in catalogue_systems():
+        entry: dict[str, Any] = {"system": system}
+    elif own and OF_A_CLASS & own.keys():
+        entry = {"needs": f"a class of its authors: {own.get('encoder')}"}
+    elif own:
+        entry = {"settings": dict(own)}
+    else:
+        entry = {"needs": "settings that the manifest has, for systems that differ in their seed"}
     return {**entry, "scores": scores}

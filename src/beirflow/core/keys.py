@@ -124,6 +124,8 @@ EncoderClass: Any = matching(
     "package.module:Class, a class of your own in place of a model; it has encode_queries and encode_corpus as beir calls them, "
     "or encode as MTEB does. Or sentence-transformers, which runs that library on the folder in arguments.model",
 )
+OF_A_CLASS = frozenset({"encoder", "arguments"})
+"""Settings by which a class is imported and called, so that files of others must not bring them."""
 JsonLines: Any = matching(
     r"[^<>\n]+\.jsonl(\.gz)?",
     "a file of JSON lines, plain or gzipped, with {dataset} where the name of the corpus is; the same characters as elsewhere in "
