@@ -158,6 +158,7 @@ class Comparison:
         levels = [] if near else [tolerance for _, tolerance in self._levels]
 
         def order(each: Explanation) -> tuple[int, int, float]:
+            """Return the precision that it needs, its number of causes, and its distance."""
             return sum(each.distance > tolerance for tolerance in levels), len(each.causes), each.distance
 
         return min(near or tried, key=order, default=None)
@@ -225,6 +226,7 @@ class Comparison:
             return reading, []
 
         def far(changed: Reading) -> float:
+            """Return the distance of the server's vector from that of a reading."""
             vectors = model.vectors([probe], model.tokens([probe], changed), best.finish)
             return float(distances(found, vectors)[0]) if vectors is not None else np.inf
 

@@ -51,6 +51,7 @@ class _Translated(JsonServer):
         super().__init__(url, place.removeprefix("v1/") if url.rstrip("/").endswith("/v1") else place, **how)
 
     def ask(self, body: Mapping[str, Any], most_bytes: int) -> Any:
+        """Return the answer to OpenAI's request in the form of OpenAI's."""
         answer = super().ask(self._protocol.body(body), most_bytes)
         if self._protocol.rows is None:
             return answer

@@ -46,6 +46,7 @@ def draw(
     pool: dict[str, None] = {}
 
     def take(documents: Mapping[str, Sequence[str]], limit: float) -> int:
+        """Add the documents of queries while they fit; return for how many they do."""
         for number, query in enumerate(order[:most]):
             added = [each for each in documents.get(query, ()) if each not in pool]
             if len(pool) + len(added) > limit and (number or limit < budget * FOR_WHOLE):  # one whole query at least
