@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import torch
@@ -21,6 +22,9 @@ from beirflow.models.settings import ONNX
 from beirflow.run.devices import compute_exactly
 
 NOTHING = "(?!)"  # a pattern that matches nothing
+
+# While it loads, transformers replaces methods of its classes for all threads; two at once would leave weights untied for good.
+_LOADING = RLock()
 
 
 def import_ahead() -> None:
@@ -77,7 +81,8 @@ def loading_from(folder: Path) -> Iterator[None]:
     compute_exactly()
     try:
         _make_masks_without_waiting()
-        yield
+        with _LOADING:
+            yield
     except ModelError:
         raise
     except Exception as error:  # transformers, safetensors and pickle each have exceptions of their own
