@@ -83,7 +83,7 @@ class Datasets:
         """Return the results of others that the leaderboard shows."""
         return [path for folder in self.config["references"] for path in self.reference_files(folder)]
 
-    @property
+    @cached_property
     def extra_judgements(self) -> dict[str, str]:
         """Return by configured corpus the file of its further judgements."""
         files: Mapping[str, str] = self.config["extra_judgements"]

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +84,8 @@ class Commands:
 
         def command(wildcards: Any, input: Any, output: Any) -> Command:  # noqa: A002 (Snakemake's name)
             """Return the command of a job."""
-            return Command(partial(self._text, rule, wildcards, input, output))
+            make = partial(self._text, rule, wildcards, input, output)
+            return Command(cache(make) if self._dry else make)  # a plan shows each command three times
 
         return command
 
@@ -136,7 +137,12 @@ def _value(value: Any, wildcards: Any, inputs: Any) -> Any:
     """Return the value of an entry of params, which may be a function of the wildcards, or of these and the input."""
     if not callable(value):
         return value
-    return value(wildcards, inputs) if "input" in inspect.signature(value).parameters else value(wildcards)
+    return value(wildcards, inputs) if _takes_input(value) else value(wildcards)
+
+
+@cache
+def _takes_input(function: Callable[..., Any]) -> bool:
+    return "input" in inspect.signature(function).parameters
 
 
 def _write(path: Path, text: bytes) -> None:
