@@ -14,7 +14,7 @@ import yaml
 
 from beirflow.core import layout
 from beirflow.core.digests import file_digest
-from beirflow.extensions.paper import layout as paper
+from beirflow.extensions.beir_paper import layout as paper
 from forger import Forger, put
 from results_maker import run_rules
 

@@ -16,8 +16,8 @@ from beirflow.core import layout
 from beirflow.core.patterns import Pattern
 from beirflow.core.records import Job
 from beirflow.evaluation.evaluate import average_forums, evaluate_run
-from beirflow.extensions.paper import layout as paper
-from beirflow.extensions.paper import registry as of_paper
+from beirflow.extensions.beir_paper import layout as paper
+from beirflow.extensions.beir_paper import registry as of_paper
 from beirflow.report.registry import functions
 from beirflow.run.rules_of_snakefile import rule_jobs
 from latencies import write_latency

@@ -22,7 +22,7 @@ from warm_snakemake import REPOSITORY, run_warm
 SNAKEMAKE = (sys.executable, "-m", "snakemake")
 EXECUTOR = REPOSITORY / "plugins/slurm/src"  # where Snakemake finds the executor for SLURM, also if it is not installed
 
-SUMS = ("total", "summary", "report", "paper")
+SUMS = ("total", "summary", "report", "beir_paper")
 """Lines of Snakemake's plan that are no jobs: the total, and targets that only name files."""
 
 REPORTED = ("results/report.html", "results/scores.parquet", "results/inspection/small.json", "results/figures/cost.svg")

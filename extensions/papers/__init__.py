@@ -31,6 +31,10 @@ def _check(experiment: Any, problems: Any) -> None:
             problems.add("papers", str(path), f"there is a paper {path.stem} already; rename the file")
 
 
+def _names(experiment: Any) -> list[str]:
+    return [*NAMES, *(Path(path).stem for path in experiment.config["papers"])]
+
+
 def _printed(name: str) -> Mapping[str, Any]:
     from beirflow.extensions.papers.page import printed_digest
 
@@ -43,7 +47,9 @@ EXTENSION = Extension(
     folder=Path(__file__).parent,
     keys=Keys,
     patterns=patterns_in(layout),
+    targets={"papers/{paper}": (layout.PAGE, "printed values of a paper beside computed ones")},
     files={layout.PAGE: "printed values of a paper beside computed ones"},
+    names={"paper": _names},
     pages={Pattern(layout.RECORD(paper=each)): Page(page, each, partial(_printed, each)) for each, page in PAGES.items()},
     commands={"paper": Command(f"{__name__}.commands.paper")},
     check=_check,

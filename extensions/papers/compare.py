@@ -1,13 +1,13 @@
 """Printed values beside computed ones: a verdict on each, and what keeps the others from one."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from beirflow.data.catalogue.catalogue import Reference, load_catalogue
-from beirflow.extensions.papers.findings import judge
-from beirflow.extensions.papers.read import Entry, Paper, Printed, as_list
+from beirflow.extensions.papers.findings import judge_all
+from beirflow.extensions.papers.read import Entry, Paper, Printed
 from beirflow.extensions.papers.runs import Runs
 
 EQUAL, WITHIN, DIFFERS, BARRED, NOT_RUN = "equal", "within tolerance", "differs", "not comparable", "not run"
@@ -116,22 +116,12 @@ class Comparison:
 
     def findings(self, cells: Iterable[Cell]) -> list[dict[str, str]]:
         """Return the verdicts on the findings, on the printed values and on computed ones; the rows of ``findings.csv``."""
-        content, cells = self.paper.content, list(cells)
-        rows = []
-        for finding in content["findings"]:
-            measure = finding.get("measure") or content["measures"][0]
-            printed = {(each.system, each.dataset): each.printed for each in cells if each.measure == measure}
-            usable = (each for each in cells if each.measure == measure and each.verdict not in (NOT_RUN, BARRED))
-            computed = {(each.system, each.dataset): each.by_source for each in usable if each.by_source is not None}
-            others = content["in_domain"] or ()
-            datasets = finding.get("datasets") or [name for name in self.paper.datasets if name not in others]
-            sentences = as_list(finding["compare"])
-            row = {key: finding.get(key, "") for key in ("number", "says", "place")}
-            row |= {"compare": "; ".join(sentences), "measure": measure}
-            for kind, scores in (("printed", printed), ("here", computed)):
-                row[kind], row[f"found_{kind}"] = judge(sentences, scores, datasets)
-            rows.append(row)
-        return rows
+        content, scores = self.paper.content, {"printed": defaultdict[str, Any](dict), "here": defaultdict[str, Any](dict)}
+        for each in cells:
+            scores["printed"][each.measure][each.system, each.dataset] = each.printed
+            if each.verdict not in (NOT_RUN, BARRED):
+                scores["here"][each.measure][each.system, each.dataset] = each.by_source
+        return judge_all(content["findings"], scores, content["measures"][0], self.paper.zero_shot)
 
 
 def counts_of(cells: Iterable[Cell]) -> dict[str, int]:

@@ -4,15 +4,19 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
+from beirflow.config.dependencies import trained_on
+from beirflow.config.systems import catalogue_systems
 from beirflow.core.csv_files import write_csv
 from beirflow.core.digests import file_digest
 from beirflow.core.records import Job, read_json
 from beirflow.evaluation.scores import read_means
 from beirflow.extensions.papers.compare import BARRED, DIFFERS, EQUAL, NOT_RUN, WITHIN, Cell, Comparison, counts_of, verdict_on
 from beirflow.extensions.papers.files import paper_files
+from beirflow.extensions.papers.findings import COLUMNS, as_list
 from beirflow.extensions.papers.read import Entry, Paper, read_paper
 from beirflow.extensions.papers.runs import Runs
 from beirflow.report.pages import DATASET, Column, Notes, Table, counted, framed, number, record_derived_files, words, write_page
@@ -26,9 +30,6 @@ VERDICTS = {
     NOT_RUN: ("–", "not run"),
 }
 """Signs of verdicts, which fit into a narrow column, and their meaning."""
-
-COLUMNS = ("number", "says", "place", "compare", "measure", "printed", "found_printed", "here", "found_here")
-"""Columns of ``findings.csv``."""
 
 FOUND = {"says": words("Finding", "stub"), "compare": words("Decided by"), "printed": words("Printed"), "here": words("Here")}
 
@@ -66,10 +67,7 @@ def compare_paper(
     write_csv(findings, written.findings_path)
     verdict, title = sentence_on(cells), paper.content["title"]
     tables = [_system_table(paper, name, [each for each in cells if each.system == name]) for name in paper.systems]
-    if len(findings):
-        caption = "Findings that are comparisons, by the printed values and by those here"
-        found = findings.assign(**{key: findings[key] + ": " + findings[f"found_{key}"] for key in ("printed", "here")})
-        tables.append(framed("Findings", caption, found, FOUND))
+    tables += [findings_table(findings)] if len(findings) else []
     values = {
         "title": f"{title}: printed and computed",
         "lead": f"{paper.content['citation']}. {verdict} {read_json(manifest_path)['written'].partition('T')[0]}.",
@@ -103,13 +101,23 @@ def sentence_on(cells: Sequence[Cell]) -> str:
     return f"{found}{': ' if parts else ''}{', '.join(parts)}."
 
 
+def findings_table(findings: pd.DataFrame, **options: Any) -> Table:
+    """Return the table of findings from ``findings.csv``; ``options`` are fields of the table."""
+    caption = "Findings that are comparisons, by the printed values and by those here"
+    found = findings.assign(**{key: findings[key] + ": " + findings[f"found_{key}"] for key in ("printed", "here")})
+    return framed("Findings", caption, found, FOUND, **options)
+
+
 def _system_table(paper: Paper, system: str, cells: Sequence[Cell]) -> Table:
     """Return the values of a system with their verdicts; below it, causes of differences, what is missing, and its facts."""
     measures = [each for each in paper.content["measures"] if any(cell.measure == each for cell in cells)]
     decimals, entry, notes = paper.of_system(system, "decimals"), paper.systems[system], Notes()
-    by_place = {(each.dataset, each.measure): each for each in cells}
+    by_place, trained = {(each.dataset, each.measure): each for each in cells}, _trained_on(entry)
     rows = [
-        [Shown(row), *(each for measure in measures for each in _shown(by_place.get((row, measure)), decimals, notes))]
+        [
+            Shown(row, note=notes.letter(f"in-domain: it was trained on {trained[row]}" if row in trained else "")),
+            *(each for measure in measures for each in _shown(by_place.get((row, measure)), decimals, notes)),
+        ]
         for row in dict.fromkeys(each.dataset for each in cells)
     ]
     columns = [DATASET, *[Column("Printed", classes="number group"), Column("Here"), words("Verdict")] * len(measures)]
@@ -127,6 +135,13 @@ def _system_table(paper: Paper, system: str, cells: Sequence[Cell]) -> Table:
     name = f"system-{list(paper.systems).index(system)}"
     groups = [(each, 3) for each in measures]
     return Table(name, system, f"{system}: {sentence_on(cells)}", columns, rows, groups, notes=lines)
+
+
+def _trained_on(entry: Entry) -> Mapping[str, str]:
+    """Return by dataset the split that the system of the catalogue was trained on, as far as that is stated."""
+    systems = catalogue_systems()
+    names = [each for each in as_list(entry["system"] or []) if each in systems]
+    return (names and trained_on(names[0], systems, {})) or {}
 
 
 def _shown(cell: Cell | None, decimals: int, notes: Notes) -> list[Shown]:

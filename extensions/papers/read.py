@@ -1,7 +1,7 @@
 """The file of a paper, read and checked: every problem with its file and line."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from beirflow.core.outside_yaml import parse_yaml
 from beirflow.data.catalogue.catalogue import load_catalogue
 from beirflow.data.catalogue.choice import corpora_named
 from beirflow.data.catalogue.schema import MISSING, Problems, choices
-from beirflow.extensions.papers.findings import parse
+from beirflow.extensions.papers.findings import as_list, parse
 from beirflow.extensions.papers.keys import PaperKeys, PrintedSystem
 
 Entry = Mapping[str, Any]
@@ -59,6 +59,11 @@ class Paper:
     def datasets(self) -> list[str]:
         """Return the datasets with a printed value, in their order."""
         return list(dict.fromkeys(each.dataset for each in self.values))
+
+    @property
+    def zero_shot(self) -> list[str]:
+        """Return those that its systems were not trained on."""
+        return [name for name in self.datasets if name not in (self.content["in_domain"] or ())]
 
     def of_system(self, system: str, key: str) -> Any:
         """Return what a system states of a key, else what the file does."""
@@ -173,11 +178,6 @@ class _Checks:
 
     def _check_finding(self, key: str, sentence: str) -> None:
         comparison, systems = parse(sentence), self._content["systems"]
-        for name in (comparison.first, comparison.second) if comparison else ():
+        for name in comparison.systems if comparison else ():
             if name not in systems:
                 self._problems.add(key, sentence, f"{name!r} is no system of this file; {choices(name, systems)}")
-
-
-def as_list(value: Any) -> Sequence[str]:
-    """Return a single text as a list."""
-    return [value] if isinstance(value, str) else value

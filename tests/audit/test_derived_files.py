@@ -18,10 +18,10 @@ from beirflow.config.load import load_experiment
 from beirflow.core import kinds, layout
 from beirflow.core.digests import file_digest
 from beirflow.core.layout import MANIFEST, SUMMARY
+from beirflow.extensions.beir_paper import layout as paper
+from beirflow.extensions.beir_paper.registry import TABLES
 from beirflow.extensions.exchange import layout as exchanged
 from beirflow.extensions.judging import layout as judging
-from beirflow.extensions.paper import layout as paper
-from beirflow.extensions.paper.registry import TABLES
 from beirflow.extensions.verify import layout as verified
 from beirflow.run.rules_of_snakefile import rule_jobs
 from forger import FAILED, NOT_CHECKED, WARNING, Forger, named

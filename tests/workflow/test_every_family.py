@@ -124,12 +124,19 @@ def test_every_file_for_reading_is_made_of_every_family_and_no_secret_is_in_any(
     said = [workflow.run("results/embeddings/server/small/queries.npy", ok=False)]
     assert 'status 401, \'{"error": "/v1/embeddings?token=… ' in said[0]
     arguments["model"] = "right"
-    read: tuple[str, ...] = ("systems.csv", "cost.csv", "significance.csv", "scores.parquet", "report.html", "paper/index.html")
+    read: tuple[str, ...] = (
+        "systems.csv",
+        "cost.csv",
+        "significance.csv",
+        "scores.parquet",
+        "report.html",
+        "beir_paper/index.html",
+    )
     read += ("ro-crate-metadata.json", "runs/server/small.trec.gz", "open-runs/server/small.trec.gz")
     said.append(workflow.run(*(f"results/{name}" for name in read)))
     check_excluded(workflow, systems)
     check_matches(workflow)
-    for record in ("report.json", "paper/index.json"):
+    for record in ("report.json", "beir_paper/index.json"):
         outputs = read_json(workflow.result(record))["outputs"]
         assert all(file_digest(workflow.result(name)) == digest for name, digest in outputs.items())
     for name in ("systems.csv", "cost.csv"):

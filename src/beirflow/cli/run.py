@@ -10,7 +10,7 @@ PASSES_ON = True
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add what the command takes."""
-    what = "a configuration, then words (summary, by default; report, paper …) or files below its results (docs/targets.md)"
+    what = "a configuration, then words (summary, by default; report, beir_paper …) or files below its results (docs/targets.md)"
     add_call_arguments(parser, "my.yaml [target …]", what, "Example: beirflow run my.yaml summary report")
 
 

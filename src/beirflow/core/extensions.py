@@ -10,7 +10,7 @@ else its folder may hold is found by its place, as in the workflow of the core:
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
@@ -107,9 +107,11 @@ class Extension:
     folder: Path
     keys: type[Any] | None = None  # class of its keys of the configuration, in the types of core.keys
     patterns: tuple[Pattern, ...] = ()  # of its files below the results
-    targets: Mapping[str, tuple[Pattern, str]] = field(default_factory=dict)  # by target name, a file and its description
+    # by word, which may be a pattern too, the file that it makes and its description
+    targets: Mapping[str, tuple[Pattern, str]] = field(default_factory=dict)
     files: Mapping[Pattern, str] = field(default_factory=dict)  # descriptions of files that users may request
-    names: Mapping[str, Callable[[], list[str]]] = field(default_factory=dict)  # by name in a pattern, its values
+    # by name in a pattern, its values in an Experiment
+    names: Mapping[str, Callable[[Any], Iterable[str]]] = field(default_factory=dict)
     pages: Mapping[Pattern, Page] = field(default_factory=dict)  # by the pattern of their record
     commands: Mapping[str, Command] = field(default_factory=dict)  # by name
     inventories: tuple[Inventory, ...] = ()  # among its files

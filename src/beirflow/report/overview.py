@@ -59,10 +59,10 @@ def _named(names: Sequence[str], kind: str) -> str:
 
 
 def is_made(target: str, results: str, experiment: Experiment) -> bool:
-    """Test whether a target is a file of the results, of known systems and datasets, that rules make."""
+    """Test whether a target is a word of an extension, or a file of results of known systems and datasets that rules make."""
     folder, known = f"{PurePath(results)}/", _known(experiment)
-    path = target.removeprefix(folder)
-    return target.startswith(folder) and any(_near(path, pattern, known) == path for pattern in PATTERNS)
+    path, patterns = (target.removeprefix(folder), PATTERNS) if target.startswith(folder) else (target, words_of_extensions())
+    return any(_near(path, pattern, known) == path for pattern in patterns)
 
 
 def closest_target(target: str, results: str, experiment: Experiment, rules: Collection[str]) -> str:
@@ -80,7 +80,8 @@ def closest_target(target: str, results: str, experiment: Experiment, rules: Col
         for path in ("/".join(parts[start:]) for start in range(len(parts))):
             if near := next((near for pattern in PATTERNS if (near := _near(path, pattern, known))), ""):
                 return f"; did you mean {folder + near!r}?"
-        return nearest(target, [*fixed, *rules])
+        words = [near for word in words_of_extensions() if (near := _near(target, word, known))]
+        return nearest(target, [*fixed, *rules, *words])
     path = target.removeprefix(folder)
     if not any(pattern.names_in(path) is not None for pattern in PATTERNS):
         others = [str(PurePath(path).with_suffix(suffix)) for suffix in ("", ".svg", ".csv", ".json", ".html")]
@@ -91,6 +92,11 @@ def closest_target(target: str, results: str, experiment: Experiment, rules: Col
         return nearest(target, near_paths or fixed)
     near_paths = {f"{folder}{near}" for pattern in PATTERNS if (near := _near(path, pattern, known)) and near != path}
     return nearest(target, near_paths)
+
+
+def words_of_extensions() -> list[Pattern]:
+    """Return the words of extensions, which may have names of known things in braces."""
+    return [Pattern(word) for extension in extensions() for word in extension.targets]
 
 
 def _known(experiment: Experiment) -> dict[str, list[str]]:
@@ -106,7 +112,7 @@ def _known(experiment: Experiment) -> dict[str, list[str]]:
     }
     for extension in extensions():
         for name, values in extension.names.items():
-            known[name] = [*known.get(name, ()), *values()]
+            known[name] = [*known.get(name, ()), *values(experiment)]
     return known
 
 

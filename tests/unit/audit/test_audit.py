@@ -22,8 +22,8 @@ from beirflow.core.errors import DataError
 from beirflow.core.kinds import DERIVED
 from beirflow.core.layout import AUDIT, AUDIT_RECORD, REPORT_RECORD
 from beirflow.core.records import FORMAT, RECORD_DIGEST, read_json, write_json
+from beirflow.extensions.beir_paper import layout as paper
 from beirflow.extensions.choice import layout as choice
-from beirflow.extensions.paper import layout as paper
 from beirflow.extensions.papers import layout as papers
 from forger import Forger, named, put
 from results_maker import Made

@@ -206,7 +206,7 @@ def test_every_rule_and_every_kind_of_file_is_a_target() -> None:
     from beirflow.core.kinds import PATTERNS
     from beirflow.report.overview import is_made
 
-    assert {"summary", "report", "choice", "paper", "audit", "try", "runs", "tables", "clean_representations"} <= {
+    assert {"summary", "report", "choice", "beir_paper", "audit", "try", "runs", "tables", "clean_representations"} <= {
         *workflow_call.rule_names()
     }
     experiment = load_experiment({"systems": ["bm25"], "datasets": ["scifact"], "results": "out/mine"})

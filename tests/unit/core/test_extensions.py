@@ -51,4 +51,4 @@ def test_an_addition_gets_the_values_of_its_keys(tmp_path: Path, monkeypatch: py
     assert additions_to("collect_costs", config) == {"beirflow_mine.costs:columns": {"price": 3}}
     assert additions_to("write_report", config) == {}
     assert Extension(tmp_path / "beirflow_mine").package == "beirflow_mine"
-    assert {each.package for each in extensions()} >= {"beirflow.extensions.energy", "beirflow.extensions.paper"}
+    assert {each.package for each in extensions()} >= {"beirflow.extensions.energy", "beirflow.extensions.beir_paper"}

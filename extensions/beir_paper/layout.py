@@ -1,0 +1,11 @@
+"""The paths of the files of the BEIR paper below the results."""
+
+from beirflow.core.patterns import Derived
+
+TABLE = Derived("beir_paper/{table}.csv")
+FIGURE_PDF = Derived("beir_paper/{figure}.pdf")
+FIGURE_SVG = Derived("beir_paper/{figure}.svg")
+WORDS = Derived("beir_paper/words/{dataset}.parquet")
+STATISTICS = Derived("beir_paper/words/{dataset}.json")
+PAGE = Derived("beir_paper/index.html")
+RECORD = Derived("beir_paper/index.json")
