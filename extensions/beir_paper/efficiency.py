@@ -10,6 +10,7 @@ import pandas as pd
 
 from beirflow.core.csv_files import write_csv
 from beirflow.core.records import read_json
+from beirflow.data.catalogue.choice import OF_THE_PAPER
 from beirflow.evaluation.machine_load import is_busy, load_per_core
 from beirflow.extensions.beir_paper.printed_values import Paper, load_paper
 
@@ -17,8 +18,8 @@ BUSY = "busy"  # a machine on which times are no measurement
 
 QUOTED, HERE = "as quoted elsewhere", "here"  # sources
 
-MILLION = "dbpedia-entity.documents-1000000"
-OF_PAPER = {"source": QUOTED, "dataset": MILLION, "documents": 1_000_000}
+MILLION = f"{OF_THE_PAPER}.documents-1000000"  # as the paper measured
+OF_PAPER = {"source": QUOTED, "dataset": OF_THE_PAPER, "documents": 1_000_000}
 
 TIMES = ("gpu_ms", "gpu_p95_ms", "gpu_mean_ms", "cpu_ms", "cpu_p95_ms", "cpu_mean_ms", "cpu_1_thread_ms")
 PRINTED = ("gpu_ms", "cpu_ms", "index_bytes")

@@ -46,8 +46,8 @@ def export_crate(
 ) -> None:
     """Write the metadata of a crate whose root is the folder of the results, with a copy of the workflow and a README.
 
-    ``page_paths`` are records of pages that the crate describes, too, such as ``report.json``. Raises DataError if the results lack
-    a record, or one cannot be read.
+    ``page_paths`` are records of pages that the crate describes, too, such as ``report.json``. Raises DataError if the results
+    lack a record, or one cannot be read.
     """
     folder = Path(manifest_path).resolve().parent  # of the results, also where an audit links their manifest
     try:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,37 +33,22 @@ VERDICTS = {
 FOUND = {"says": words("Finding", "stub"), "compare": words("Decided by"), "printed": words("Printed"), "here": words("Here")}
 
 
-@dataclass(frozen=True)
-class PaperFiles:
-    """Files of the page of a paper."""
-
-    page_path: str
-    cells_path: str  # a value a row
-    findings_path: str  # a finding a row
-    record_path: str  # their record
-
-
 def compare_paper(
-    *,
-    paper_path: str,
-    means_paths: Sequence[str],
-    described: Mapping[str, Entry],
-    manifest_path: str,
-    written: PaperFiles,
-    job: Job,
+    *, paper_path: str, means_paths: Sequence[str], described: Mapping[str, Entry], manifest_path: str, folder: str, job: Job
 ) -> str:
     """Write the page of a paper, its values and findings as CSV, and their record; return the verdict for the terminal.
 
-    ``described`` has the settings of the configured systems. Raises ConfigError for a file that cannot be used, DataError if
-    results were changed after they were written.
+    All are in ``folder``. ``described`` has the settings of the configured systems. Raises ConfigError for a file that cannot be
+    used, DataError if results were changed after they were written.
     """
     paper = read_paper(Path(paper_path))
     records = [read_means(path) for path in dict.fromkeys(means_paths)]
     comparison = Comparison(paper, {(each["system"], each["dataset"]): each for each in records}, described, Runs(job.results))
     cells = comparison.cells()
     findings = pd.DataFrame(comparison.findings(cells), columns=list(COLUMNS))
-    write_csv(pd.DataFrame(cells, columns=list(Cell._fields)), written.cells_path)
-    write_csv(findings, written.findings_path)
+    page, cells_path, findings_path = paths = [str(Path(folder, name)) for name in ("index.html", "cells.csv", "findings.csv")]
+    write_csv(pd.DataFrame(cells, columns=list(Cell._fields)), cells_path)
+    write_csv(findings, findings_path)
     verdict, title = sentence_on(cells), paper.content["title"]
     tables = [_system_table(paper, name, [each for each in cells if each.system == name]) for name in paper.systems]
     tables += [findings_table(findings)] if len(findings) else []
@@ -74,17 +58,17 @@ def compare_paper(
         "tables": tables,
         "sources": [f"{name}: {in_words(source)}" for name, source in paper.content["sources"].items()],
     }
-    write_page("printed_values.html.j2", written.page_path, values, scripts=["tables.js"])
+    write_page("printed_values.html.j2", page, values, scripts=["tables.js"])
     record_derived_files(
-        paths=[written.page_path, written.cells_path, written.findings_path],
+        paths=paths,
         manifest_path=manifest_path,
-        record_path=written.record_path,
+        record_path=str(Path(folder, "index.json")),
         job=job,
         printed={paper.path.name: file_digest(paper.path)},
         verdict=verdict_on(cells),
         values=counts_of(cells),
     )
-    return f"{title}: {verdict}\nThe page: {written.page_path}"
+    return f"{title}: {verdict}\nThe page: {page}"
 
 
 def printed_digest(name: str) -> dict[str, dict[str, str]]:

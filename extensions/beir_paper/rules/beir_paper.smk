@@ -209,13 +209,7 @@ rule write_beir_paper:
         statistics=rules.measure_overlap.input.statistics,
         latencies=rules.tabulate_efficiency.input.latencies,
         manifest=rules.summarize.output.manifest,
-        templates=[
-            *rules.write_report.input.templates,
-            *map(
-                on_this_machine,
-                sorted(map(str, PRINTED[0].parents[1].glob("report/*"))),
-            ),
-        ],
+        templates=rules.write_report.input.templates,
         printed=printed,
     output:
         page=at(paper_files.PAGE),

@@ -14,7 +14,7 @@ from beirflow.core.errors import DataError
 from beirflow.core.records import Job, read_json, write_json
 from beirflow.extensions.papers.compare import BARRED, DIFFERS, EQUAL, NOT_RUN, WITHIN, Comparison
 from beirflow.extensions.papers.files import paper_files
-from beirflow.extensions.papers.page import PaperFiles, compare_paper
+from beirflow.extensions.papers.page import compare_paper
 from beirflow.extensions.papers.read import read_paper
 from beirflow.extensions.papers.runs import Runs
 from beirflow.extensions.papers.write import paper_of_results
@@ -136,7 +136,7 @@ def compared(results: Path, paper: Path, described: dict[str, Any]) -> dict[str,
         means_paths=sorted(map(str, results.glob("metrics/*/*.json"))),
         described=described,
         manifest_path=str(results / "manifest.json"),
-        written=PaperFiles(*(str(folder / name) for name in ("index.html", "cells.csv", "findings.csv", "index.json"))),
+        folder=str(folder),
         job=Job(results, "compare_paper"),
     )
     return read_json(folder / "index.json")
@@ -213,6 +213,6 @@ def test_all_papers_are_listed_with_what_is_here(
     write_metrics(tmp_path / "results", "bm25-multifield", "scifact", {"NDCG@10": [0.5]})
     assert main(["paper"]) == 0
     rows = {line.split()[0]: line.split()[1:4] for line in capsys.readouterr().out.splitlines()[1:-1]}
-    assert rows["beir-2021"] == ["190", "1", "1"]
+    assert rows["beir-2021"] == ["199", "1", "1"]
     assert rows["gtr-2021"] == ["54", "0", "0"]
     assert rows.keys() == paper_files().keys()
