@@ -14,7 +14,7 @@ from beirflow.extensions.beir_paper.layout import FIGURE_PDF, FIGURE_SVG, TABLE
 from beirflow.extensions.beir_paper.page_tables import PAGE_TABLES
 from beirflow.extensions.beir_paper.printed_values import load_paper, printed_digests
 from beirflow.extensions.beir_paper.registry import FIGURES, TABLES
-from beirflow.extensions.papers.page import findings_table
+from beirflow.extensions.papers.findings_table import findings_table
 from beirflow.report.pages import Notes, Table, embedded, framed, record_derived_files, write_page
 
 Record = Mapping[Any, Any]  # a row of a CSV

@@ -10,7 +10,6 @@ from beirflow.core.digests import file_digest
 from beirflow.data.catalogue.catalogue import load_catalogue
 from beirflow.data.catalogue.schema import CATALOGUE, read_yaml
 from beirflow.extensions.beir_paper.registry import PRINTED
-from beirflow.extensions.papers.findings import Scores, as_list
 
 
 @dataclass(frozen=True)
@@ -20,7 +19,9 @@ class Paper:
     systems: Mapping[str, str]  # by system here, the one of the paper that it represents, in the order of table 2
     # by name, in the order of table 1, those that are not public too: ``task``, ``domain``, ``documents``, ``queries`` and more
     datasets: Mapping[str, Mapping[str, Any]]
-    numbers: Mapping[str, Scores]  # by column of a table here, or table, the values by system or column and dataset
+    numbers: Mapping[
+        str, Mapping[tuple[str, str], float]
+    ]  # by column of a table here, or table, the values by system or column and dataset
     places: Mapping[str, str]  # by table, where its printed values stand in the paper
     findings: Sequence[Mapping[str, Any]]  # in the form that findings in the files of papers have
     # every part of the paper, ``part``: the tables and figures ``here``, and the reason for what is ``missing``
@@ -42,7 +43,7 @@ def load_paper(folder: Path = CATALOGUE) -> Paper:
     }
     statistics = {(key, name): value for name, entry in datasets.items() for key, value in entry.items()}
     return Paper(
-        systems={name: label for label, entry in scores["systems"].items() for name in as_list(entry.get("system", []))},
+        systems={entry["system"]: label for label, entry in scores["systems"].items() if "system" in entry},
         datasets=datasets,
         numbers={**printed, "table-1": {key: value for key, value in statistics.items() if not isinstance(value, str)}},
         **{name: content[name] for name in ("places", "findings", "scope")},

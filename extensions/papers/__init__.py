@@ -36,9 +36,10 @@ def _names(experiment: Any) -> list[str]:
 
 
 def _printed(name: str) -> Mapping[str, Any]:
-    from beirflow.extensions.papers.page import printed_digest
+    from beirflow.core.digests import file_digest
+    from beirflow.extensions.papers.files import FOLDER
 
-    return printed_digest(name)
+    return {"printed": {f"{name}.yaml": file_digest(FOLDER / f"{name}.yaml")}}
 
 
 PAGES = {name: Pattern(layout.PAGE(paper=name)) for name in NAMES}
@@ -47,7 +48,7 @@ EXTENSION = Extension(
     folder=Path(__file__).parent,
     keys=Keys,
     patterns=patterns_in(layout),
-    targets={"papers/{paper}": (layout.PAGE, "printed values of a paper beside computed ones")},
+    targets={"papers/{paper}": (layout.PAGE, "printed values beside computed ones")},
     files={layout.PAGE: "printed values of a paper beside computed ones"},
     names={"paper": _names},
     pages={Pattern(layout.RECORD(paper=each)): Page(page, each, partial(_printed, each)) for each, page in PAGES.items()},

@@ -20,22 +20,19 @@ def configuration_of_paper(paper: Paper, datasets: Sequence[str] = (), systems: 
     Datasets that only their users have are left out unless they are named. Raises ConfigError for a name that is not in the
     paper, or if nothing is left to run.
     """
-    rows = rows_of(paper, paper.datasets)
+    rows = rows_of(paper.datasets)
     for kind, named, known in (("--datasets", datasets, rows), ("--systems", systems, paper.systems)):
         for name in named:
             if name not in known:
                 raise ConfigError(f"{kind}: the paper {paper.name} has no {name}; {choices(name, known)}")
-    own_copies = load_catalogue().own_copies
-    chosen = list(datasets) or [name for name in rows if name not in own_copies]
     named = [name for name in systems or paper.systems if paper.names(name)]
     if not named:
-        needs = next(iter(paper.systems.values()))["needs"]
-        raise ConfigError(f"no system of {paper.name} can be run here: {needs}")
+        raise ConfigError(f"no system of {paper.name} can be run here: {next(iter(paper.systems.values()))['needs']}")
     own = {paper.custom_name(name): dict(entry) for name in named if (entry := paper.entry(name))}
     cutoffs = {int(each.partition("@")[2]) for each in paper.content["measures"]}
     return {
         "systems": list(dict.fromkeys(paper.names(name)[0] for name in named)),
-        "datasets": chosen,
+        "datasets": list(datasets) or [name for name in rows if name not in load_catalogue().own_copies],
         # Which give the printed values, where a model has a choice.
         "precision": "float32",
         "cutoffs": sorted({1, 3, 5, 10, 100, 1000} | cutoffs),
@@ -43,7 +40,7 @@ def configuration_of_paper(paper: Paper, datasets: Sequence[str] = (), systems: 
     }
 
 
-def rows_of(paper: Paper, names: Iterable[str]) -> list[str]:
+def rows_of(names: Iterable[str]) -> list[str]:
     """Return the datasets that a configuration can name, for some of a paper: of forums, the dataset of these."""
     catalogue = load_catalogue().known_datasets
     row_of = {corpus.name: corpus.row for corpora in catalogue.values() for corpus in corpora}

@@ -89,8 +89,7 @@ def parse(sentence: str) -> Comparison | None:
 def judge(sentences: Sequence[str], scores: Scores, datasets: Sequence[str]) -> tuple[str, str]:
     """Return the verdict on comparisons that must all hold, and what was found."""
     judged = [each.judge(scores, datasets) for each in map(parse, sentences) if each]
-    verdicts = [verdict for verdict, _ in judged]
-    verdict = next((each for each in (FAILS, UNDECIDED) if each in verdicts), HOLDS)
+    verdict = next((each for each in (FAILS, UNDECIDED) if each in {verdict for verdict, _ in judged}), HOLDS)
     return verdict, "; ".join(dict.fromkeys(each for _, found in judged for each in found))
 
 
@@ -103,12 +102,10 @@ def judge_all(
     """
     rows = []
     for finding in findings:
-        row = {key: finding.get(key, "") for key in ("number", "says", "place")} | {"measure": finding.get("measure") or measure}
-        sentences = as_list(finding["compare"])
-        row["compare"] = "; ".join(sentences)
+        sentences, of = as_list(finding["compare"]), finding.get("measure") or measure
+        row = {key: finding.get(key, "") for key in COLUMNS[:3]} | {"compare": "; ".join(sentences), "measure": of}
         for kind, by_measure in scores.items():
-            found = judge(sentences, by_measure.get(row["measure"], {}), finding.get("datasets") or datasets)
-            row[kind], row[f"found_{kind}"] = found
+            row[kind], row[f"found_{kind}"] = judge(sentences, by_measure.get(of, {}), finding.get("datasets") or datasets)
         rows.append(row)
     return rows
 

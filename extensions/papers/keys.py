@@ -33,9 +33,7 @@ class Source:
 
     kinds: ClassVar = {
         "repo": Keys(("repo", "path", "commit"), ("place", "note")),
-        "url": Keys(("url",), ("place", "note")),
-        "transcription": Keys(("transcription",), ("place", "note")),
-        "manifest": Keys(("manifest",), ("place", "note")),
+        **{key: Keys((key,), ("place", "note")) for key in ("url", "transcription", "manifest")},
     }
     place: Text
     """Where in the source the values are: section, table, row, column."""

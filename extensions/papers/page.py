@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -14,11 +13,21 @@ from beirflow.core.digests import file_digest
 from beirflow.core.records import Job, read_json
 from beirflow.evaluation.scores import read_means
 from beirflow.extensions.papers.compare import BARRED, DIFFERS, EQUAL, NOT_RUN, WITHIN, Cell, Comparison, counts_of, verdict_on
-from beirflow.extensions.papers.files import paper_files
 from beirflow.extensions.papers.findings import COLUMNS, as_list
+from beirflow.extensions.papers.findings_table import findings_table
 from beirflow.extensions.papers.read import Entry, Paper, read_paper
 from beirflow.extensions.papers.runs import Runs
-from beirflow.report.pages import DATASET, Column, Notes, Table, counted, framed, number, record_derived_files, words, write_page
+from beirflow.report.pages import (
+    DATASET,
+    Column,
+    Notes,
+    Table,
+    counted,
+    number,
+    record_derived_files,
+    words,
+    write_page,
+)
 from beirflow.report.pages import Cell as Shown
 
 VERDICTS = {
@@ -29,8 +38,6 @@ VERDICTS = {
     NOT_RUN: ("–", "not run"),
 }
 """Signs of verdicts, which fit into a narrow column, and their meaning."""
-
-FOUND = {"says": words("Finding", "stub"), "compare": words("Decided by"), "printed": words("Printed"), "here": words("Here")}
 
 
 def compare_paper(
@@ -71,25 +78,12 @@ def compare_paper(
     return f"{title}: {verdict}\nThe page: {page}"
 
 
-def printed_digest(name: str) -> dict[str, dict[str, str]]:
-    """Return the digest of a file of the project, as the record of its page has it."""
-    path = paper_files()[name]
-    return {"printed": {path.name: file_digest(path)}}
-
-
 def sentence_on(cells: Sequence[Cell]) -> str:
     """Return the verdict on a table as a sentence."""
     counts = counts_of(cells)
     parts = [f"{number} {VERDICTS[each][1]}" for each, number in counts.items() if number and each != NOT_RUN]
     found = f"{verdict_on(cells)}: {len(cells) - counts[NOT_RUN]} of {len(cells)} printed values are computed here"
     return f"{found}{': ' if parts else ''}{', '.join(parts)}."
-
-
-def findings_table(findings: pd.DataFrame, **options: Any) -> Table:
-    """Return the table of findings from ``findings.csv``; ``options`` are fields of the table."""
-    caption = "Findings that are comparisons, by the printed values and by those here"
-    found = findings.assign(**{key: findings[key] + ": " + findings[f"found_{key}"] for key in ("printed", "here")})
-    return framed("Findings", caption, found, FOUND, **options)
 
 
 def _system_table(paper: Paper, system: str, cells: Sequence[Cell]) -> Table:
@@ -99,7 +93,7 @@ def _system_table(paper: Paper, system: str, cells: Sequence[Cell]) -> Table:
     by_place, trained = {(each.dataset, each.measure): each for each in cells}, _trained_on(entry)
     rows = [
         [
-            Shown(row, note=notes.letter(f"in-domain: it was trained on {trained[row]}" if row in trained else "")),
+            Shown(row, note=notes.letter(f"in-domain: it was trained on it ({trained[row]})" if row in trained else "")),
             *(each for measure in measures for each in _shown(by_place.get((row, measure)), decimals, notes)),
         ]
         for row in dict.fromkeys(each.dataset for each in cells)
@@ -108,17 +102,14 @@ def _system_table(paper: Paper, system: str, cells: Sequence[Cell]) -> Table:
     missing = Counter(each.cause for each in cells if each.verdict == NOT_RUN)
     facts = {
         "signs": ", ".join(f"{sign} {meaning}" for sign, meaning in VERDICTS.values()),
-        "here": cells[0].configured,
         "settings of the source": in_words(entry["settings"]),
-        "source": cells[0].source,
-        "conventions": cells[0].conventions,
+        **{key: getattr(cells[0], key) for key in ("configured", "source", "conventions")},
         "note": entry["note"],
     }
     lines = [f"Not run: {cause} ({counted(number, 'value')})." for cause, number in missing.items()]
     lines = [*notes.lines(), *lines, "; ".join(f"{key}: {value}" for key, value in facts.items() if value)]
-    name = f"system-{list(paper.systems).index(system)}"
-    groups = [(each, 3) for each in measures]
-    return Table(name, system, f"{system}: {sentence_on(cells)}", columns, rows, groups, notes=lines)
+    caption, groups = f"{system}: {sentence_on(cells)}", [(each, 3) for each in measures]
+    return Table(f"system-{[*paper.systems].index(system)}", system, caption, columns, rows, groups, notes=lines)
 
 
 def _trained_on(entry: Entry) -> Mapping[str, str]:

@@ -138,12 +138,17 @@ class _Checks:
             if dataset not in self._datasets and corpora_named(dataset, self._rows) is None:
                 allowed = choices(dataset, self._datasets)
                 self._problems.add(key, dataset, f"no dataset of the catalogue or this file; {allowed}")
-        for name, entry in self._content["systems"].items():
+        systems = self._content["systems"]
+        for name, entry in systems.items():
             self._check_system(f"systems.{name}", entry)
             self._check_values(f"systems.{name}.scores", entry)
         for number, finding in enumerate(self._content["findings"]):
             for sentence in as_list(finding["compare"]):
-                self._check_finding(f"findings.{number}.compare", sentence)
+                comparison = parse(sentence)
+                for name in comparison.systems if comparison else ():
+                    if name not in systems:
+                        allowed = f"{name!r} is no system of this file; {choices(name, systems)}"
+                        self._problems.add(f"findings.{number}.compare", sentence, allowed)
 
     def _named_datasets(self) -> Iterator[tuple[str, str]]:
         """Yield every dataset with its key."""
@@ -175,9 +180,3 @@ class _Checks:
                 self._problems.add(f"{key}.{dataset}", values, f"expected at most {len(measures)} values: {', '.join(measures)}")
             for value in (each for each in values if each is not None and round(each, decimals) != each):
                 self._problems.add(f"{key}.{dataset}", value, f"expected at most {decimals} decimals, as decimals says")
-
-    def _check_finding(self, key: str, sentence: str) -> None:
-        comparison, systems = parse(sentence), self._content["systems"]
-        for name in comparison.systems if comparison else ():
-            if name not in systems:
-                self._problems.add(key, sentence, f"{name!r} is no system of this file; {choices(name, systems)}")

@@ -9,10 +9,10 @@ import yaml
 from beirflow.config.main_measure import main_measure
 from beirflow.config.systems import catalogue_systems
 from beirflow.core.digests import file_digest
-from beirflow.core.errors import DataError
 from beirflow.core.keys import OF_A_CLASS
 from beirflow.core.layout import MANIFEST, METRICS
 from beirflow.core.records import read_json
+from beirflow.core.verified import check_digest
 from beirflow.data.catalogue.catalogue import PUBLISHED, load_catalogue
 from beirflow.data.catalogue.choice import corpora_named
 from beirflow.evaluation.scores import read_means
@@ -61,8 +61,7 @@ def _means(folder: Path, digests: Mapping[str, str]) -> Means:
     """Return the records of metrics that a manifest names."""
     found = {}
     for path, digest in digests.items():
-        if file_digest(folder / path) != digest:
-            raise DataError(f"{folder / path} was changed after {MANIFEST} was written; make the summary again")
+        check_digest(folder / path, digest, folder / MANIFEST)
         means = read_means(str(folder / path))
         found[means["system"], means["dataset"]] = means
     return found

@@ -75,7 +75,7 @@ EXPERIMENTS = {
     "datasets": Experiment(
         made=["summary.csv", "scores.parquet", "significance.csv", *(f"latency/{name}/kitchen.json" for name in OF_DATASETS)],
         audited=["audit"],
-        shown=["paper/index.html", "tables/leaderboard.tex"],
+        shown=["beir_paper/index.html", "tables/leaderboard.tex"],
         options=["command={{audit: {{sample: 3}}}}"],
     ),
     "samples": Experiment(
@@ -123,7 +123,10 @@ class Comparison:
             self.say(f"{name}: making derived files with the {side} code")
             shutil.copytree(self.folder / f"earlier-{name}", work)
             remove_pages(work / "results")
-            self.make(code, work, parts.shown)
+            before = side == "earlier" and "beir_paper/index.html" in parts.shown  # which had another name
+            self.make(code, work, [name.removeprefix("beir_") if before else name for name in parts.shown])
+            if before:
+                (work / "results/paper").rename(work / "results/beir_paper")
             work.rename(self.folder / f"shown-{side}-{name}")
         found = []
         for what, pages in (("audited", False), ("shown", True)):

@@ -1,5 +1,6 @@
 """``beirflow paper``: the printed values of a paper beside those of its systems here."""
 
+import re
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -19,8 +20,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add what the command takes."""
     what = "a paper by its name, or a file of one of your own; without a word, all are listed"
     add_call_arguments(parser, "[NAME | FILE]", what, "Example: beirflow paper contriever-2021 --datasets nfcorpus,scifact")
-    parser.add_argument("--datasets", metavar="NAMES", help="of its datasets, these")
-    parser.add_argument("--systems", metavar="NAMES", help="of its systems, these")
+    names = re.compile(r"[^\s,]+").findall
+    parser.add_argument("--datasets", metavar="NAMES", type=names, default=[], help="of its datasets, these")
+    parser.add_argument("--systems", metavar="NAMES", type=names, default=[], help="of its systems, these")
     parser.add_argument("--from", dest="results", metavar="RESULTS", help="write a paper from finished results")
     parser.add_argument("--id", metavar="NAME", help="its name; the file is NAME.yaml")
     parser.add_argument("--title", metavar="TEXT", help="its title")
@@ -40,17 +42,15 @@ def main(options: Namespace) -> int:
     from beirflow.extensions.papers.layout import PAGE
     from beirflow.extensions.papers.read import read_paper
 
-    (word,) = options.words
-    path = _file(word)
+    path = _file(options.words[0])
     paper = read_paper(path)
-    given = configuration_of_paper(paper, _named(options.datasets), _named(options.systems))
+    given = configuration_of_paper(paper, options.datasets, options.systems)
     if path not in paper_files().values():
         given["papers"] = [str(path.absolute())]
     experiment = _experiment(options, given)
     results = Path(experiment.config["results"])
-    lines = estimate(experiment=experiment, results=results).splitlines()
-    kept = [line for line in lines if not line.startswith("To ")]
-    sys.stdout.write("\n".join([f"{paper.content['title']}, before anything runs:", *kept, ""]))
+    lines = [line for line in estimate(experiment=experiment, results=results).splitlines() if not line.startswith("To ")]
+    sys.stdout.write("\n".join([f"{paper.content['title']}, before anything runs:", *lines, ""]))
     sys.stdout.flush()
     return call_workflow(options, config_files=[], targets=[str(results / PAGE(paper=paper.name))], given=given)
 
@@ -60,16 +60,10 @@ def _file(word: str) -> Path:
     from beirflow.data.catalogue.schema import choices
     from beirflow.extensions.papers.files import paper_files
 
-    known = paper_files()
-    if word in known:
-        return known[word]
-    if not Path(word).is_file():
-        raise ConfigError(f"{word}: there is no such paper or file; {choices(word, known)}")
-    return Path(word)
-
-
-def _named(words: str | None) -> list[str]:
-    return [name for name in (words or "").replace(" ", ",").split(",") if name]
+    path = paper_files().get(word, Path(word))
+    if not path.is_file():
+        raise ConfigError(f"{word}: there is no such paper or file; {choices(word, paper_files())}")
+    return path
 
 
 def _experiment(options: Namespace, given: dict[str, Any]) -> "Experiment":
@@ -83,8 +77,6 @@ def _experiment(options: Namespace, given: dict[str, Any]) -> "Experiment":
 
 def _list(options: Namespace) -> int:
     """Print the papers with the number of their values, and of those that are or can be computed here."""
-    import pandas as pd
-
     from beirflow.extensions.papers.configure import values_here
     from beirflow.extensions.papers.files import paper_files
     from beirflow.extensions.papers.read import read_paper
@@ -92,9 +84,8 @@ def _list(options: Namespace) -> int:
     papers = [read_paper(path) for path in paper_files().values()]
     experiment = _experiment(options, {"datasets": "all", "systems": ["bm25"]})
     rows = [(paper.name, *values_here(paper, experiment), paper.content["title"]) for paper in papers]
-    table = pd.DataFrame(rows, columns=["paper", "values", "computed", "at hand", "title"]).set_index("paper")
-    titles = "  {{:{}}}".format(max(map(len, table["title"]))).format
-    sys.stdout.write(f"{table.to_string(index_names=False, formatters={'title': titles}, justify='left')}\n")
+    for paper, values, computed, here, title in (("paper", "values", "computed", "at hand", "title"), *rows):
+        sys.stdout.write(f"{paper:26} {values:>6} {computed:>8} {here:>7}  {title}\n")
     sys.stdout.write("At hand: dataset and model are on this machine. To run one: beirflow paper <paper> [--datasets …]\n")
     return 0
 
@@ -110,7 +101,7 @@ def _write(options: Namespace) -> int:
     path = Path(f"{options.id}.yaml")
     if path.exists():
         raise ConfigError(f"{path} is there already and stays as it is; choose another --id")
-    folder = Path(results_folder(options.results))
-    path.write_text(paper_of_results(folder, options.id, options.title or options.id), encoding="utf-8")
+    text = paper_of_results(Path(results_folder(options.results)), options.id, options.title or options.id)
+    path.write_text(text, encoding="utf-8")
     sys.stdout.write(f"{path} has the values of {options.results}. To compare with them: beirflow paper {path}\n")
     return 0

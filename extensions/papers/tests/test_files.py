@@ -146,6 +146,16 @@ def test_it_is_the_sentence_that_decides_over_a_finding() -> None:
     ):
         assert judge([sentence], scores, [*datasets])[0] == expected, sentence
     assert judge([above.format(1, 3), above.format(2, 3)], scores, [*"xyz"])[0] == FAILS
+    # A term may be a number, or a system a number of times.
+    for sentence, expected in (
+        ("a above 0.2 on at least 2 of 3", HOLDS),
+        ("0.35 above a on at least 3 of 3", FAILS),
+        ("a above 1.2 times b on at least 1 of 3", HOLDS),
+        ("a above 1.3 times b on at least 1 of 3", FAILS),
+    ):
+        assert judge([sentence], scores, [*"xyz"])[0] == expected, sentence
+    assert judge(["a above 1.2 times b on at least 1 of 1"], scores, ["x"]) == (HOLDS, "a 0.5; b 0.4")
+    assert judge([between.format("-1", "1")], scores, ["x", "y"])[1].endswith("over 2 (95 % interval -0.5853 to +0.6853)")
     assert judge([above.format(1, 3)], {}, ["x"])[0] == UNDECIDED
 
 

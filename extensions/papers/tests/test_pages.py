@@ -1,10 +1,12 @@
 """A paper beside results: a verdict on each value, the page, and the file that results make of themselves."""
 
 import csv
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from beirflow.cli import main
@@ -14,6 +16,7 @@ from beirflow.core.errors import DataError
 from beirflow.core.records import Job, read_json, write_json
 from beirflow.extensions.papers.compare import BARRED, DIFFERS, EQUAL, NOT_RUN, WITHIN, Comparison
 from beirflow.extensions.papers.files import paper_files
+from beirflow.extensions.papers.findings import HOLDS
 from beirflow.extensions.papers.page import compare_paper
 from beirflow.extensions.papers.read import read_paper
 from beirflow.extensions.papers.runs import Runs
@@ -68,7 +71,10 @@ MEASURED: dict[str, dict[str, float]] = {
 
 
 class NoRuns(Runs):
-    """Runs that no convention explains."""
+    """Runs that no convention explains, and whose values are those of the ranking rule."""
+
+    def under_conventions(self, reference: Any, means: Any) -> float | None:
+        return reference.ours(means)
 
     def cause(self, reference: Any, means: Any) -> str:
         return "unknown"
@@ -161,6 +167,46 @@ def test_the_page_shows_both_values_and_its_files_are_recorded(tmp_path: Path) -
     assert (finding["printed"], finding["here"]) == ("does not hold", "undecided")
 
 
+def test_simulated_results_of_the_whole_beir_paper_come_out_as_printed(tmp_path: Path) -> None:
+    """Nine systems on all nineteen datasets, with the printed values in the files that an evaluation leaves."""
+    paper = read_paper(paper_files()["beir-2021"])
+    names = {system: paper.names(system)[0] for system in paper.systems if paper.names(system)}
+    values: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for each in paper.values:
+        values.setdefault((each.system, each.dataset), {})[each.measure] = [each.value]
+    means = {}
+    for (system, dataset), of in values.items():
+        if system in names:
+            whole = {"official_data": None, "precisions": ["float32"], "split": "dev" if dataset == "msmarco" else "test"}
+            path, _ = write_metrics(tmp_path, names[system], dataset, of, **whole)
+            means[names[system], dataset] = read_json(path)
+    settings = {name: dict(paper.systems[system]["settings"]) for system, name in names.items()}
+    comparison = Comparison(paper, means, settings, NoRuns(tmp_path))
+    cells = comparison.cells()
+    lacking = {each.system for each in cells if each.verdict != EQUAL}
+    assert lacking == {"ColBERT"}
+    for finding in comparison.findings(cells):
+        assert finding["printed"] == HOLDS, finding
+        if "ColBERT" not in finding["compare"]:
+            assert (finding["here"], finding["found_here"]) == (HOLDS, finding["found_printed"])
+    found = {finding["number"]: finding["found_printed"] for finding in comparison.findings(cells)}
+    assert found["2b"] == "docT5query above BM25 on 12 of 18"  # the paper says 11
+    assert "mean TAS-B − mean GenQ is +0.0045 over 18 (95 % interval -0.0224 to +0.0314)" in found["5"]
+    assert found["section 6a"] == "ANCE 0.144; BM25 0.064; docT5query 0.028; TAS-B 0.318"
+
+
+def test_the_printed_averages_follow_from_the_printed_values_neither_as_ratio_of_means_nor_as_mean_of_ratios() -> None:
+    paper = read_paper(paper_files()["beir-2021"])
+    ndcg = {(each.system, each.dataset): each.value for each in paper.values if each.measure == "NDCG@10"}
+    notes = {system: re.search(r"printed as ([−+][\d.]+) %", entry["note"] or "") for system, entry in paper.systems.items()}
+    said = {system: float(note[1].replace("−", "-")) / 100 for system, note in notes.items() if note}
+    means = {system: np.mean([ndcg[system, name] for name in paper.zero_shot]) for system in paper.systems}
+    ratios = {system: np.mean([ndcg[system, name] / ndcg["BM25", name] - 1 for name in paper.zero_shot]) for system in said}
+    off_means = [abs(means[system] / means["BM25"] - 1 - value) for system, value in said.items()]
+    off_ratios = [abs(ratios[system] - value) for system, value in said.items()]
+    assert (len(said), max(off_means), max(off_ratios)) == (9, pytest.approx(0.037, abs=0.001), pytest.approx(0.055, abs=0.001))
+
+
 @pytest.fixture
 def results(results_once: Made, tmp_path: Path) -> Path:
     return Path(shutil.copytree(results_once.results, tmp_path / "results"))
@@ -194,6 +240,7 @@ def test_an_audit_makes_the_page_again_and_finds_another_number(results: Path, r
     forger = Forger(results, experiment)
     names = [f"papers/contriever-2021/{name}" for name in ("index.html", "cells.csv")]
     assert [check for name in names for check in named(forger.checks(), name) if check.status == FAILED] == []
+    assert "in-domain: it was trained on it (train)" in forger.path(names[0]).read_text()
     page = forger.path(names[0]).read_text().replace("0.274", "0.284")
     forger.replace(names[0], page.encode())
     assert FAILED in [check.status for check in named(forger.checks(), names[0])]
@@ -202,7 +249,7 @@ def test_an_audit_makes_the_page_again_and_finds_another_number(results: Path, r
 def test_results_that_were_changed_write_no_file(results: Path) -> None:
     path = results / "metrics/tiny/small.json"
     path.write_text(path.read_text() + " ")
-    with pytest.raises(DataError, match="was changed after"):
+    with pytest.raises(DataError, match="replaced after it was written"):
         paper_of_results(results, "ours", "Ours")
 
 
@@ -212,7 +259,9 @@ def test_all_papers_are_listed_with_what_is_here(
     monkeypatch.chdir(tmp_path)
     write_metrics(tmp_path / "results", "bm25-multifield", "scifact", {"NDCG@10": [0.5]})
     assert main(["paper"]) == 0
-    rows = {line.split()[0]: line.split()[1:4] for line in capsys.readouterr().out.splitlines()[1:-1]}
+    printed = capsys.readouterr().out.splitlines()
+    rows = {line.split()[0]: line.split()[1:4] for line in printed[1:-1]}
+    assert [line for line in printed if line != line.rstrip()] == []
     assert rows["beir-2021"] == ["199", "1", "1"]
     assert rows["gtr-2021"] == ["54", "0", "0"]
     assert rows.keys() == paper_files().keys()

@@ -31,13 +31,14 @@ def overview(*, experiment: Experiment, results: Path, configured: str = "") -> 
 
 
 def target_words(results: Path) -> dict[str, str]:
-    """Return the named targets with descriptions."""
+    """Return the named targets with descriptions, but for words that have names in braces."""
+    words = {word: entry for extension in extensions() for word, entry in extension.targets.items() if "{" not in word}
     return {
         "try": "every system on 24 documents, before hours of work",
         "estimate": "time, downloads and disk space, before anything runs",
         "summary": f"every system on every dataset: {results / SUMMARY}",
         "report": f"tables, figures, significance: {results / REPORT}",
-        **{word: f"{made}: {results / path}" for extension in extensions() for word, (path, made) in extension.targets.items()},
+        **{word: f"{made}: {results / path}" for word, (path, made) in words.items()},
         "audit": f"checks; also {', '.join(('gate', 'explain', *command_targets()))}; more: docs/targets.md",
     }
 

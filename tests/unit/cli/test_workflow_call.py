@@ -164,6 +164,7 @@ def test_options_travel_in_a_configuration_file_that_stays(
             "run my.yaml results/metrics/bm52/mine.json",
             "results/metrics/bm52/mine.json: unknown target; did you mean 'results/metrics/bm25/mine.json'?",
         ),
+        ("run my.yaml papers/beir-2020", "papers/beir-2020: unknown target; did you mean 'papers/beir-2021'?"),
         ("run my.yaml qqqq", "qqqq: unknown target; docs/targets.md lists all files"),
         ("run my.yaml --not-an-option", "--not-an-option: neither this command nor Snakemake has this option"),
         (
@@ -211,13 +212,15 @@ def test_every_rule_and_every_kind_of_file_is_a_target() -> None:
     }
     experiment = load_experiment({"systems": ["bm25"], "datasets": ["scifact"], "results": "out/mine"})
     names = {"system": "bm25", "dataset": "scifact", "row": "scifact", "archive": "scifact", "analyzer": "lucene-english"}
-    names |= {"table": "leaderboard", "figure": "pareto"}
+    names |= {"table": "leaderboard", "figure": "pareto", "paper": "contriever-2021"}
     for pattern in PATTERNS:
         fields = {name for _, name, _, _ in Formatter().parse(pattern) if name}
         path = pattern(**{name: names.get(name, 1) for name in fields})
         assert is_made(f"out/mine/{path}", "out/mine", experiment), path
         assert not is_made(f"out/other/{path}", "out/mine", experiment)
     assert not is_made("out/mine/metrics/bm52/scifact.json", "out/mine", experiment)
+    words = ("papers/contriever-2021", "papers/contriever-2022", "out/mine/papers/contriever-2022/index.html")
+    assert [is_made(word, "out/mine", experiment) for word in words] == [True, False, False]
 
 
 def test_what_a_shell_reads_again_from_the_printed_command_is_what_snakemake_got(
