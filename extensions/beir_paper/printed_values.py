@@ -19,9 +19,8 @@ class Paper:
     systems: Mapping[str, str]  # by system here, the one of the paper that it represents, in the order of table 2
     # by name, in the order of table 1, those that are not public too: ``task``, ``domain``, ``documents``, ``queries`` and more
     datasets: Mapping[str, Mapping[str, Any]]
-    numbers: Mapping[
-        str, Mapping[tuple[str, str], float]
-    ]  # by column of a table here, or table, the values by system or column and dataset
+    # by column of a table here, or table, the values by system or column and dataset
+    numbers: Mapping[str, Mapping[tuple[str, str], float]]
     places: Mapping[str, str]  # by table, where its printed values stand in the paper
     findings: Sequence[Mapping[str, Any]]  # in the form that findings in the files of papers have
     # every part of the paper, ``part``: the tables and figures ``here``, and the reason for what is ``missing``
