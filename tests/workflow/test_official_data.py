@@ -17,6 +17,7 @@ import ir_measures
 import pandas as pd
 import pytest
 import pytrec_eval
+import yaml
 
 import anserini_run
 from beirflow.data.catalogue.catalogue import PUBLISHED
@@ -151,6 +152,14 @@ def test_the_summary_and_the_audit_name_the_published_scores_of_bm25(bm25: Workf
 
 REFERENCE = {"nfcorpus": (0.31594, 0.31151), "scifact": (0.64508, 0.92500)}
 """NDCG@10 and Recall@100 of the beir package 2.2.0 with the same weights in float32."""
+
+
+@pytest.mark.parametrize("dataset", REFERENCE)
+def test_the_readme_has_the_figures_of_the_beir_package_and_the_command_that_gives_them(dataset: str) -> None:
+    shown = [" / ".join([f"{value:.5f}"] * 3) for value in REFERENCE[dataset]]
+    assert readme_row(SYSTEM, dataset) == [*shown, "not published"]
+    command = yaml.safe_load((REPOSITORY / "tests/data/official.yaml").read_text())
+    assert (SYSTEM in command["systems"], dataset in command["datasets"], command["precision"]) == (True, True, "float32")
 
 
 @pytest.mark.long
