@@ -24,6 +24,7 @@ def test_a_finding_holds_in_the_printed_values_if_there_are_any(row: dict[str, s
 @pytest.mark.parametrize("finding", PAPER.findings, ids=lambda finding: finding["says"])
 def test_a_finding_fails_where_results_say_the_opposite(finding: dict[str, Any]) -> None:
     comparisons = [each for each in map(parse, as_list(finding["compare"])) if each]
+    assert len(comparisons) == len(as_list(finding["compare"]))
     datasets = finding.get("datasets") or [*PAPER.datasets]
     ends = [(each.first, -1e12) if each.first in each.systems else (each.systems[0], 1e12) for each in comparisons]
     scores = {(system, name): 1.0 for each in comparisons for system in each.systems for name in datasets}
