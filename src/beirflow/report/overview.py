@@ -15,6 +15,9 @@ from beirflow.report.registry import functions
 
 SHOWN = 5  # maximum number of names of systems or datasets in the text
 
+WORDS = {Pattern(word): entry for extension in extensions() for word, entry in extension.targets.items()}
+"""By word of an extension, which may have names of known things in braces, the file that it makes and its description."""
+
 
 def overview(*, experiment: Experiment, results: Path, configured: str = "") -> str:
     """Return the targets with their results, for the terminal; ``configured`` are the options that name the configuration."""
@@ -32,13 +35,12 @@ def overview(*, experiment: Experiment, results: Path, configured: str = "") -> 
 
 def target_words(results: Path) -> dict[str, str]:
     """Return the named targets with descriptions, but for words that have names in braces."""
-    words = {word: entry for extension in extensions() for word, entry in extension.targets.items() if "{" not in word}
     return {
         "try": "every system on 24 documents, before hours of work",
         "estimate": "time, downloads and disk space, before anything runs",
         "summary": f"every system on every dataset: {results / SUMMARY}",
         "report": f"tables, figures, significance: {results / REPORT}",
-        **{word: f"{made}: {results / path}" for word, (path, made) in words.items()},
+        **{word: f"{made}: {results / path}" for word, (path, made) in WORDS.items() if "{" not in word},
         "audit": f"checks; also {', '.join(('gate', 'explain', *command_targets()))}; more: docs/targets.md",
     }
 
@@ -62,7 +64,7 @@ def _named(names: Sequence[str], kind: str) -> str:
 def is_made(target: str, results: str, experiment: Experiment) -> bool:
     """Test whether a target is a word of an extension, or a file of results of known systems and datasets that rules make."""
     folder, known = f"{PurePath(results)}/", _known(experiment)
-    path, patterns = (target.removeprefix(folder), PATTERNS) if target.startswith(folder) else (target, words_of_extensions())
+    path, patterns = (target.removeprefix(folder), PATTERNS) if target.startswith(folder) else (target, WORDS)
     return any(_near(path, pattern, known) == path for pattern in patterns)
 
 
@@ -81,8 +83,7 @@ def closest_target(target: str, results: str, experiment: Experiment, rules: Col
         for path in ("/".join(parts[start:]) for start in range(len(parts))):
             if near := next((near for pattern in PATTERNS if (near := _near(path, pattern, known))), ""):
                 return f"; did you mean {folder + near!r}?"
-        words = [near for word in words_of_extensions() if (near := _near(target, word, known))]
-        return nearest(target, [*fixed, *rules, *words])
+        return nearest(target, [*fixed, *rules, *(near for word in WORDS if (near := _near(target, word, known)))])
     path = target.removeprefix(folder)
     if not any(pattern.names_in(path) is not None for pattern in PATTERNS):
         others = [str(PurePath(path).with_suffix(suffix)) for suffix in ("", ".svg", ".csv", ".json", ".html")]
@@ -93,11 +94,6 @@ def closest_target(target: str, results: str, experiment: Experiment, rules: Col
         return nearest(target, near_paths or fixed)
     near_paths = {f"{folder}{near}" for pattern in PATTERNS if (near := _near(path, pattern, known)) and near != path}
     return nearest(target, near_paths)
-
-
-def words_of_extensions() -> list[Pattern]:
-    """Return the words of extensions, which may have names of known things in braces."""
-    return [Pattern(word) for extension in extensions() for word in extension.targets]
 
 
 def _known(experiment: Experiment) -> dict[str, list[str]]:
@@ -111,9 +107,8 @@ def _known(experiment: Experiment) -> dict[str, list[str]]:
         "table": [*functions("table")],
         "figure": [*functions("figure")],
     }
-    for extension in extensions():
-        for name, values in extension.names.items():
-            known[name] = [*known.get(name, ()), *values(experiment)]
+    for name, values in (entry for extension in extensions() for entry in extension.names.items()):
+        known[name] = [*known.get(name, ()), *values(experiment)]
     return known
 
 
