@@ -108,8 +108,12 @@ def check_configured(chain: Chain, auditor: Experiment) -> Iterator[Check]:
     configuration = part(manifest, "configuration", kind=dict)
     if list(part(manifest, "outputs", kind=dict)) != [SUMMARY]:
         yield chain.failed(NAME, MANIFEST, f"{MANIFEST} names {', '.join(manifest['outputs'])} as its outputs", SUMMARY)
+    unknown = tuple(
+        f"custom.systems.{name}." for name, entry in part(manifest, "systems", kind=dict).items() if unknown_in(entry)
+    )
     for problem in _problems(chain, auditor):
-        status = NOT_CHECKED if NO_SUCH_KEY in problem and "custom.datasets." not in problem else FAILED
+        is_of_extension = problem.startswith(unknown) or (NO_SUCH_KEY in problem and "custom.datasets." not in problem)
+        status = NOT_CHECKED if is_of_extension else FAILED
         yield Check(NAME, status, f"{MANIFEST}: error in its configuration: {problem}", "", (MANIFEST,))
     yield from _check_names(chain, auditor)
     requested = auditor.config["precision"]

@@ -14,7 +14,7 @@ from typing import Any
 
 from huggingface_hub import constants
 
-from beirflow import SNAKEFILE
+from beirflow import EXTENSIONS, SNAKEFILE, WORKFLOW
 from beirflow.audit.checks import Check
 from beirflow.config.experiment import Experiment
 from beirflow.core.progress import silence
@@ -49,6 +49,11 @@ class Scratch:
     def outputs(self, job: Any) -> list[str]:
         """Return the outputs of a job, as paths below the results."""
         return [self._below(path) for path in job.output]
+
+    def opens_files(self, job: Any) -> bool:
+        """Test whether a job reads files outside results and workflow, such as a dataset, a model or a run."""
+        ours = tuple(f"{folder}/" for folder in (self.folder, WORKFLOW, EXTENSIONS))
+        return not job.input or not all(str(path).startswith(ours) for path in job.input) or job.rule in ("prepare_corpus",)
 
     def run(self, job: Any) -> None:
         """Run a job, whose inputs are here, silently. Raises what its function raises."""

@@ -14,6 +14,8 @@ from beirflow.families.system import System
 
 Run = tuple[str, Dataset]  # a system by its name, on a corpus
 
+GIVEN = {"run": "the run", "vectors": "the vectors"}  # what a file is, by the key that names it; else it is an addition
+
 
 def needed(names: Iterable[str], systems: Mapping[str, System]) -> list[str]:
     """Return some systems, and after them those whose runs they are made from, each once; unknown names are left out."""
@@ -72,7 +74,7 @@ def check_run_files(origin: str, system: System, datasets: Iterable[str], proble
         run = family.source(system.settings, dataset)
         files = {"run": run} if run else family.given_files(system.settings, dataset)
         for key, path in files.items():
-            what = "the run" if path is run else "what is added to documents"
+            what = GIVEN.get(key, "what is added to documents")
             if seen.get(str(path), dataset) != dataset:
                 allowed = f"this would be {what} on {seen[str(path)]!r} and on {dataset!r}; write {{dataset}} where the name is"
                 problems.add(f"{origin}.{key}", _written(system.settings, key), allowed)
@@ -88,7 +90,7 @@ def check_run_files(origin: str, system: System, datasets: Iterable[str], proble
 
 def _written(settings: Any, key: str) -> Any:
     for name in key.split("."):
-        settings = settings[name] if isinstance(settings, Mapping) else vars(settings)[name]
+        settings = settings[name] if isinstance(settings, Mapping) else getattr(settings, name)
     return settings
 
 

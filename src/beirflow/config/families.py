@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from beirflow.core.extensions import extensions
 from beirflow.families.approximate.family import FAMILY as APPROXIMATE
 from beirflow.families.dense.family import FAMILY as DENSE
 from beirflow.families.family import Family
@@ -13,8 +14,10 @@ from beirflow.families.lexical import FAMILY as LEXICAL
 from beirflow.families.rerank.family import FAMILY as RERANK
 from beirflow.families.sparse.family import FAMILY as SPARSE
 
+ADDED = [extension.family() for extension in extensions() if extension.family]  # by extensions
+
 FAMILIES: dict[str, Family] = {
-    family.name: family for family in (DENSE, LEXICAL, SPARSE, LATE, FUSION, RERANK, IMPORTED, APPROXIMATE)
+    family.name: family for family in (DENSE, LEXICAL, SPARSE, LATE, FUSION, RERANK, IMPORTED, APPROXIMATE, *ADDED)
 }
 
 DEFAULT = DENSE.name  # the family of a system that names a model and no family

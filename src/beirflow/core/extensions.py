@@ -100,6 +100,13 @@ class Form(NamedTuple):
     about: Callable[[], type[Any]]  # returns the class that describes it to plans and audits, as families/form.py has it
 
 
+class Unrepeated(NamedTuple):
+    """A part of results that an audit cannot make again, by the pattern of its records."""
+
+    name: str  # of the check that is not made
+    found: Callable[[Mapping[str, Any]], str]  # from these records by path, what was not repeated
+
+
 @dataclass(frozen=True)
 class Extension:
     """The additions of an extension besides the files in its folder."""
@@ -117,6 +124,7 @@ class Extension:
     inventories: tuple[Inventory, ...] = ()  # among its files
     note: str = ""  # HTML at the end of the report
     not_rebuilt: tuple[Pattern, ...] = ()  # files that an audit does not make again
+    unrepeated: Mapping[Pattern, Unrepeated] = field(default_factory=dict)  # by the pattern of records, what stands behind them
     from_outside: Mapping[Pattern, tuple[str, ...]] = field(default_factory=dict)  # by table, columns from no result
     makers: Mapping[str, Maker] = field(default_factory=dict)  # by kind of an Expansion
     analyzers: Mapping[str, Analysis] = field(default_factory=dict)  # by name, which is another one where the terms are others
@@ -126,6 +134,7 @@ class Extension:
     store: Store | None = None  # asked before a step computes a file
     additions: Mapping[str, Addition] = field(default_factory=dict)  # by rule: collect_costs, describe_systems, explain_result
     forms: Mapping[str, Form] = field(default_factory=dict)  # of dense systems, by key
+    family: Callable[[], Any] | None = None  # returns a family of systems, as families/family.py has it
 
     @property
     def package(self) -> str:

@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from beirflow import EXTENSIONS, WORKFLOW
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, UNREADABLE, WARNING, Check, RecordError
 from beirflow.audit.configured import Configured
@@ -142,7 +141,7 @@ class Replay:
         if job is None or tuple(job.output) in self._failed:
             return
         try:
-            name = SOURCES if _opens_files(job, self._place) else NAME
+            name = SOURCES if self._place.opens_files(job) else NAME
             if problem := self._problem(path, job):
                 yield self._not_checked(name, path, job, f"was not rebuilt: {problem}")
                 return
@@ -194,7 +193,7 @@ class Replay:
         configured, names = self._configured, dict(job.wildcards.items())
         if configured.unknown and (path == SUMMARY or kinds.is_derived(path)):
             return f"this needs the extension of {', '.join(configured.unknown)}"
-        if not _opens_files(job, self._place):
+        if not self._place.opens_files(job):
             return ""
         experiment = configured.experiment
         if expansion := names.get("expansion"):
@@ -323,12 +322,6 @@ def _other_copy(path: str, here: Path, made: Path) -> Difference:
     if not made.is_file():
         return Difference("no such file in the code here", of_form=True)
     return difference(path, here, made)._replace(of_form=True)
-
-
-def _opens_files(job: Any, place: Scratch) -> bool:
-    """Test whether a job reads files outside results and workflow, such as a dataset, a model or a run."""
-    ours = tuple(f"{folder}/" for folder in (place.folder, WORKFLOW, EXTENSIONS))
-    return not job.input or not all(str(path).startswith(ours) for path in job.input) or job.rule in ("prepare_corpus",)
 
 
 def _made_with_other_catalogue(chain: Chain, path: str) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import NOT_CHECKED, SHOWN, Check
 from beirflow.core import kinds, layout
+from beirflow.core.extensions import extensions
 
 READING = "derived files match the results"  # name of the checks of derived files
 
@@ -14,9 +15,9 @@ def check_rest(chain: Chain, compared: Collection[str]) -> Iterator[Check]:
     # A rebuilt inventory has the digests of its copies.
     named = tuple(f"{inventory.copies}/" for inventory in kinds.INVENTORIES if inventory.path in compared)
     own = (layout.AUDIT, layout.AUDIT_RECORD, *chain.earlier, *compared)
-    if trained := [path for path in sorted(chain.claims) if layout.MODEL_OF_DATASET_RECORD.names_in(path)]:
-        found = f"{len(trained)} trainings of models were not repeated, e.g. that of {trained[0]}"
-        yield Check("models are what their training gives", NOT_CHECKED, found, "", tuple(trained))
+    for pattern, part in (each for extension in extensions() for each in extension.unrepeated.items()):
+        if records := {path: chain.records.get(path) or {} for path in sorted(chain.claims) if pattern.names_in(path)}:
+            yield Check(part.name, NOT_CHECKED, part.found(records), "", tuple(records))
     paths = [path for path in sorted(chain.listing.files) if kinds.is_derived(path) and path not in own]
     others = [path for path in paths if path not in chain.claims and not path.startswith(named)]
     if others:

@@ -150,8 +150,8 @@ class Rebuild:
             for name in self.inputs(path):
                 self.obtain(name)
             job = self.place.job(path)
-            if job.computes and not self._is_known(dict(job.wildcards.items())):
-                raise DataError(f"the model that makes {path} is not known here; name it under custom.systems")
+            if (job.computes or self.place.opens_files(job)) and not self._is_known(dict(job.wildcards.items())):
+                raise DataError(f"the model or file that makes {path} is not known here; name it under custom.systems")
             self.place.run(job)
 
     def _is_known(self, names: Mapping[str, str]) -> bool:

@@ -54,6 +54,7 @@ class DenseFamily(Family):
 
     name = "dense"
     settings = DenseSettings
+    implied_by = "variant_of"
     by_dataset = has_card = has_expansion = True
     has_model = True
     own_candidates = True
