@@ -14,7 +14,7 @@ import base64
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,8 @@ class EmbeddingServer:
 
     url: str  # base address of the protocol, usually ending in ``/v1``; ``/embeddings`` is added
     model: str  # name of the model on the server
+    query_url: str | None = None  # address of the server of queries, if it is another one
+    query_model: str | None = None  # name of the model of queries, if it is another one
     query_prefix: str = ""  # text before every query
     document_prefix: str = ""  # text before every document
     dimensions: int | None = None  # requested dimensions; None to leave them to the server
@@ -54,10 +56,14 @@ class EmbeddingServer:
         if self.dimensions is not None:
             self._body["dimensions"] = self.dimensions
         self._threads = ThreadPoolExecutor(max_workers=self.requests_at_once)
+        self._of_queries = self
+        if self.query_url or self.query_model:
+            where = {"url": self.query_url or self.url, "model": self.query_model or self.model}
+            self._of_queries = replace(self, **where, query_url=None, query_model=None)
 
     def encode_queries(self, queries: Sequence[str]) -> np.ndarray:
         """Encode n queries, float32 of shape (n, dim)."""
-        return self._encode([self.query_prefix + query for query in queries])
+        return self._of_queries._encode([self.query_prefix + query for query in queries])
 
     def encode_corpus(self, corpus: Sequence[Mapping[str, str]]) -> np.ndarray:
         """Encode n documents, each with ``title``, which may be empty, and ``text``: float32 of shape (n, dim)."""

@@ -111,6 +111,17 @@ def test_documents_are_title_and_text_each_kind_has_its_prefix_and_an_empty_text
     assert all(text for body in server.asked for text in body["input"])
 
 
+def test_queries_may_have_a_server_and_a_model_of_their_own(server: Embeddings) -> None:
+    with Embeddings() as others:
+        pair = client(server, query_url=others.url, query_model="small", query_prefix="? ", document_prefix="! ")
+        np.testing.assert_array_equal(pair.encode_queries(["a"]), expected(["? a"]))
+        np.testing.assert_array_equal(pair.encode_corpus([{"title": "", "text": "b"}]), expected(["! b"]))
+        found = [[(body["model"], body["input"]) for body in each.asked] for each in (server, others)]
+        assert found == [[("some-model", ["! b"])], [("small", ["? a"])]]
+        client(others, query_model="small").encode_queries(["c"])
+        assert (others.asked[-1]["model"], others.asked[-1]["input"]) == ("small", ["c"])
+
+
 PASSING: dict[str, dict[str, Any]] = {
     "busy": {"status": 503},
     "broken": {"status": 500, "body": b"oops"},
