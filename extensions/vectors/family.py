@@ -16,7 +16,7 @@ from beirflow.extensions.vectors.layout import (
 )
 from beirflow.extensions.vectors.settings import VectorsKeys, VectorsSettings
 from beirflow.families.family import Family
-from beirflow.families.stage import DOCUMENTS, MODEL, QUERIES, TEXTS, Input, Stage, Task, searches, similarity
+from beirflow.families.stage import DOCUMENTS, MODEL, QUERIES, TEXTS, Question, Stage, Task, searches, similarity
 from beirflow.families.system import System
 
 
@@ -26,9 +26,9 @@ def _files(task: Task) -> dict[str, Path]:
     return settings.files(task.experiment.datasets[task.wildcards["dataset"]].whole_name)
 
 
-def _given(**names: str) -> dict[str, Input]:
-    """Return some of these files as inputs of a stage, by the names that its function has for them."""
-    return {key: lambda task, name=name: [str(_files(task)[name])] for key, name in names.items()}
+def _given(name: str) -> Question:
+    """Ask for one of these files."""
+    return lambda task: [str(_files(task)[name])]
 
 
 class VectorsFamily(Family):
@@ -47,8 +47,10 @@ class VectorsFamily(Family):
             "check the vectors of {wildcards.system} for {wildcards.dataset}",
             reads={
                 **TEXTS,
-                **_given(document_vectors=DOCUMENT_VECTORS, document_ids=DOCUMENT_IDS),
-                **_given(query_vectors=QUERY_VECTORS, query_ids=QUERY_IDS),
+                "document_vectors": _given(DOCUMENT_VECTORS),
+                "document_ids": _given(DOCUMENT_IDS),
+                "query_vectors": _given(QUERY_VECTORS),
+                "query_ids": _given(QUERY_IDS),
             },
             makes={"record": GIVEN_VECTORS},
             params={"states": lambda task: {name: file_state(path) for name, path in _files(task).items()}},
@@ -58,7 +60,7 @@ class VectorsFamily(Family):
             "take_query_vectors",
             "beirflow.extensions.vectors.take_vectors:take_query_vectors",
             "take the vectors of the queries of {wildcards.dataset} from {wildcards.system}",
-            reads={**QUERIES, **MODEL, **_given(vectors_in=QUERY_VECTORS, ids_in=QUERY_IDS)},
+            reads={**QUERIES, **MODEL, "vectors_in": _given(QUERY_VECTORS), "ids_in": _given(QUERY_IDS)},
             makes={"vectors": layout.QUERY_VECTORS},
             priority=1,
             outside=True,
@@ -67,7 +69,7 @@ class VectorsFamily(Family):
             "take_chunk_vectors",
             "beirflow.extensions.vectors.take_vectors:take_chunk_vectors",
             "take the vectors of chunk {wildcards.chunk} of {wildcards.dataset} from {wildcards.system}",
-            reads={**DOCUMENTS, **MODEL, **_given(vectors_in=DOCUMENT_VECTORS, ids_in=DOCUMENT_IDS)},
+            reads={**DOCUMENTS, **MODEL, "vectors_in": _given(DOCUMENT_VECTORS), "ids_in": _given(DOCUMENT_IDS)},
             makes={"vectors": layout.CHUNK_VECTORS},
             represents=True,
             outside=True,

@@ -50,7 +50,7 @@ def _mapped(path: str) -> np.ndarray:
     if vectors.dtype.name not in NUMBERS or vectors.ndim != 2 or 0 in vectors.shape:
         found = f"{vectors.dtype.name} of shape {vectors.shape}"
         raise DataError(f"{path}: expected {', '.join(NUMBERS)} of shape (texts, dimensions), found {found}; {AGAIN}")
-    if (size := Path(path).stat().st_size) != (expected := vectors.offset + vectors.nbytes):  # type: ignore[attr-defined]
+    if (size := Path(path).stat().st_size) != (expected := vectors.offset + vectors.nbytes):
         raise DataError(f"{path}: found {size:,} bytes, but its header is that of {expected:,}; {AGAIN}")
     return vectors
 

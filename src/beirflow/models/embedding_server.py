@@ -58,8 +58,8 @@ class EmbeddingServer:
         self._threads = ThreadPoolExecutor(max_workers=self.requests_at_once)
         self._of_queries = self
         if self.query_url or self.query_model:
-            where = {"url": self.query_url or self.url, "model": self.query_model or self.model}
-            self._of_queries = replace(self, **where, query_url=None, query_model=None)
+            url, model = self.query_url or self.url, self.query_model or self.model
+            self._of_queries = replace(self, url=url, model=model, query_url=None, query_model=None)
 
     def encode_queries(self, queries: Sequence[str]) -> np.ndarray:
         """Encode n queries, float32 of shape (n, dim)."""
