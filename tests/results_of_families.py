@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tiny_colbert import save_colbert
 from tiny_cross_encoder import save_cross_encoder
 from tiny_sparse import save_masked_lm
@@ -43,6 +45,17 @@ def write_given(folder: Path, name: str, documents: int, queries: int) -> None:
     (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
 
+def write_vectors(folder: Path, name: str, documents: int, queries: int) -> Path:
+    """Write vectors from elsewhere for a dataset, some of which are equal; the folder of all datasets."""
+    for kind, count in (("documents", documents), ("queries", queries)):
+        (folder / "vectors" / name).mkdir(parents=True, exist_ok=True)
+        vectors = np.random.default_rng(count).integers(-3, 4, (count // 2 + 1, 8)).repeat(2, axis=0)[:count]
+        np.save(folder / "vectors" / name / f"{kind}.npy", vectors.astype(np.float32))
+        ids = (f"d{number:03}" if kind == "documents" else f"q{number}" for number in range(count))
+        (folder / "vectors" / name / f"{kind}.txt").write_text("".join(f"{each}\n" for each in ids))
+    return folder / "vectors"
+
+
 def config_with_dev(folder: Path, own: Mapping[str, Mapping[str, Any]], **changes: Any) -> dict[str, Any]:
     """Configuration of systems on ``small`` in chunks, some of which ``dev`` decides."""
     config = config_of(own, folder / "small", **{"chunk_documents": 25, "top_k": 40, **changes})
@@ -60,6 +73,7 @@ def families_config(folder: Path, **changes: Any) -> dict[str, Any]:
         "masked": {"family": "sparse", "model": str(save_masked_lm(folder / "splade"))},
         "tokens": {"family": "late-interaction", "model": str(save_colbert(folder / "colbert"))},
         "theirs": {"family": "run", "run": str(folder / "{dataset}.trec")},
+        "far": {"vectors": str(write_vectors(folder, "small", 60, 8)), "similarity": "dot"},
         "fused": {**TUNED, "weights": {"tune": {"dataset": "dev", "step": 0.2}}},
         "crossed": {"family": "rerank", "first": "tokens", "depth": 40, "model": str(save_cross_encoder(folder / "crossed"))},
     }

@@ -17,6 +17,7 @@ from beirflow.core.digests import file_digest
 from beirflow.core.records import read_json
 from http_servers import Server, posted, send
 from onnx_twin import GRAPH, export
+from results_of_families import write_vectors
 from tiny_bert import save_tiny_bert
 from tiny_colbert import save_colbert
 from tiny_cross_encoder import save_cross_encoder
@@ -88,6 +89,7 @@ def every_system(folder: Path, server: str) -> dict[str, dict[str, Any]]:
         },
         "sparse": {"family": "sparse", "model": str(save_masked_lm(folder / "splade"))},
         "late": {"family": "late-interaction", "model": str(save_colbert(folder / "colbert"))},
+        "vectors": {"vectors": str(write_vectors(folder, "small", DOCUMENTS, 4)), "similarity": "cosine"},
         "imported": {"family": "run", "run": f"{folder}/{{dataset}}.trec"},
         "fused": {"family": "fusion", "of": ["lexical", "server"]},
         "reranked": {"family": "rerank", "first": "lexical", "depth": 4, "model": str(save_cross_encoder(folder / "cross"))},

@@ -33,7 +33,7 @@ from results_of_families import families_config
 from shared_folders import shared_results
 
 CUTOFFS = (1, 10, 20)
-OF_FAMILIES = ("words", "expanded", "masked", "tokens", "theirs", "fused", "crossed")
+OF_FAMILIES = ("words", "expanded", "masked", "tokens", "theirs", "far", "fused", "crossed")
 OF_DENSE = ("tiny", "flat")
 TREC_EVAL = {"NDCG": "ndcg_cut", "MAP": "map_cut", "Recall": "recall", "P": "P"}
 IR_MEASURES = {"NDCG": "nDCG", "MAP": "AP", "Recall": "R", "P": "P", "Accuracy": "Success"}
