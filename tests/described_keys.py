@@ -218,7 +218,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "docs/measures.md": measures_table,
     "docs/targets.md": targets_table,
     "docs/command.md": commands_table,
-    **{f"extensions/{name}/README.md": partial(keys_of_extension, name) for name in ("choice", "genq", "judging")},
+    **{f"extensions/{name}/README.md": partial(keys_of_extension, name) for name in ("choice", "exchange", "genq", "judging")},
 }
 """Tables in pages that people write, by the path of the page."""
 

@@ -1,6 +1,6 @@
 """Exports to RO-Crate, MTEB and runs with provenance; comparison with other results folders."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +8,7 @@ from beirflow.core.extensions import Command, Extension, Inventory
 from beirflow.core.keys import LEFT_OUT, OrNull, Text
 from beirflow.core.patterns import patterns_in
 from beirflow.extensions.exchange import layout
+from beirflow.extensions.exchange.own_tasks import OwnTask, check_tasks
 
 COMMANDS = f"{__name__}.commands"
 
@@ -48,13 +49,23 @@ class LeaderboardOptions:
     """Folders of results, each audited before its rows are shown."""
 
 
+@dataclass(frozen=True)
+class Keys:
+    """Keys of the configuration."""
+
+    own_tasks: dict[Text, OwnTask] = field(default_factory=dict)
+    """By dataset of your own, its description as a task in MTEB's words, for exports."""
+
+
 EXTENSION = Extension(
+    keys=Keys,
     folder=Path(__file__).parent,
     patterns=patterns_in(layout),
     files={
         layout.OPEN_RUN: "run in TREC format with an ir_metadata header",
         layout.PREDICTIONS: "top documents as predictions of MTEB",
         layout.MTEB_RESULT: "result in MTEB's format",
+        layout.OWN_TASK: "metadata of a task of your own, as MTEB has them",
         layout.CRATE: "results as a Workflow Run RO-Crate",
     },
     commands={
@@ -69,5 +80,7 @@ EXTENSION = Extension(
             options=LeaderboardOptions,
         ),
     },
+    check=check_tasks,
+    without_influence=("own_tasks",),
     inventories=(Inventory(layout.CRATE, _named, layout.CRATE_CODE),),
 )

@@ -8,6 +8,7 @@ PREDICTIONS = Derived("predictions/{system}/{dataset}.top-{depth}.json")  # the 
 
 MTEB_RESULT = Derived("mteb/{system}/{task}.json")  # of a task of MTEB, in its form
 
+OWN_TASK = Derived("mteb-tasks/{task}.json")  # the metadata of a task of one's own
 MODEL_INDEX = Derived("mteb/{system}/model-index.yaml")
 EVAL_RESULT = Derived("mteb/{system}/eval_results/{task}.yaml")
 

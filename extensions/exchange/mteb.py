@@ -16,10 +16,9 @@ from beirflow.evaluation.scores import read_means
 from beirflow.report.references import mteb_name
 
 MAIN = "NDCG@10"  # MTEB's main score of retrieval
-LANGUAGES = {"English": "eng-Latn"}  # by name in the catalogue, the code in MTEB
 
 
-def export_mteb(*, task: str, language: str, means_path: str, corpus_paths: Sequence[str], result_path: str) -> None:
+def export_mteb(*, task: str, languages: Sequence[str], means_path: str, corpus_paths: Sequence[str], result_path: str) -> None:
     """Write the results of one system on one task; ``corpus_paths`` are of its corpora: one, or one a forum.
 
     Raise DataError if the data are not BEIR's, or NDCG@10 was not measured.
@@ -38,7 +37,7 @@ def export_mteb(*, task: str, language: str, means_path: str, corpus_paths: Sequ
         **{name: value for measure, value in measures.items() if (name := mteb_name(measure))},
         "main_score": measures[MAIN],
         "hf_subset": "default",
-        "languages": [LANGUAGES[language]],
+        "languages": list(languages),
     }
     result = {
         "dataset_revision": revision([read_json(path) for path in corpus_paths]),
@@ -50,6 +49,25 @@ def export_mteb(*, task: str, language: str, means_path: str, corpus_paths: Sequ
         "date": None,
     }
     write_text(result_path, json.dumps(result, indent=2, allow_nan=False) + "\n")
+
+
+def export_task(
+    *, task: str, dataset: str, own: Mapping[str, Any], split: str, corpus_paths: Sequence[str], task_path: str
+) -> None:
+    """Write the metadata of a task of one's own, in the fields of MTEB's TaskMetadata; ``own`` are its keys."""
+    fields = {
+        "name": task,
+        "description": own["description"],
+        "type": "Retrieval",
+        "category": own.get("category", "t2t"),
+        "modalities": ["text"],
+        "dataset": {"path": dataset, "revision": revision([read_json(path) for path in corpus_paths])},
+        "eval_splits": [split],
+        "eval_langs": list(own["languages"]),
+        "main_score": mteb_name(MAIN),
+        **own.get("metadata", {}),
+    }
+    write_text(task_path, json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def revision(corpora: Sequence[Mapping[str, Any]]) -> str:
@@ -65,14 +83,15 @@ def write_model_index(
     result_paths: Sequence[str],
     datasets: Mapping[str, str],
     left_out: Sequence[str],
+    own: Sequence[str],
     index_path: str,
     eval_result_paths: Sequence[str],
 ) -> None:
     """Write the block of a model card with the results of one system, and its ``.eval_results``; values are percentages.
 
-    ``datasets`` has by task the name of its data in model cards, ``left_out`` the configured datasets that are no tasks, and
-    ``eval_result_paths`` a file for each task with a repository of its own, named after it. Raise DataError if there is no task
-    at all, which no model card may say.
+    ``datasets`` has by task the name of its data in model cards, ``left_out`` the configured datasets that are no tasks, ``own``
+    the names of tasks of one's own, and ``eval_result_paths`` a file for each task with a repository of its own, named after it.
+    Raise DataError if there is no task at all, which no model card may say.
     """
     if not result_paths:
         raise DataError(
@@ -82,6 +101,7 @@ def write_model_index(
     results = [json.loads(Path(path).read_bytes()) for path in result_paths]
     entries = [_entry(result, datasets[result["task_name"]]) for result in results]
     notes = ["Measured by beirflow on the files of BEIR, not on their copies on the hub."]
+    notes += [f"Tasks of our own, measured on our files: {', '.join(own)}."] if own else []
     notes += [f"Left out, not a task of MTEB: {', '.join(left_out)}."] if left_out else []
     block = yaml.safe_dump({"model-index": [{"name": system, "results": entries}]}, sort_keys=False)
     write_text(index_path, "".join(f"# {line}\n" for line in notes) + block)

@@ -1,12 +1,19 @@
 """Write results in the forms of MTEB."""
 
 from beirflow.extensions.exchange import layout as exchanged
+from beirflow.extensions.exchange.own_tasks import chosen_tasks, tasks_of
 
-dataset_of_task = {
-    task.name: dataset for dataset, task in experiment.catalogue.mteb.items()
-}
-of_mteb = [experiment.catalogue.mteb[name] for name in experiment.mteb_datasets]
-on_hub = [task.name for task in of_mteb if "/" in task.dataset]  # in one repository
+mteb_tasks = tasks_of(experiment)
+dataset_of_task = {task.name: dataset for dataset, task in mteb_tasks.items()}
+of_mteb = chosen_tasks(experiment)
+own_tasks = experiment.config["own_tasks"]
+on_hub = [task.name for task in of_mteb if "/" in task.data]  # in one repository
+corpora_of_task = lambda wildcards: expand(
+    at(layout.CORPUS),
+    dataset=experiment.rows_of_forums.get(
+        dataset_of_task[wildcards.task], dataset_of_task[wildcards.task]
+    ),
+)
 
 
 rule export_mteb:
@@ -14,12 +21,7 @@ rule export_mteb:
         means=lambda wildcards: at(layout.METRICS).format(
             system=wildcards.system, dataset=dataset_of_task[wildcards.task]
         ),
-        corpus=lambda wildcards: expand(
-            at(layout.CORPUS),
-            dataset=experiment.rows_of_forums.get(
-                dataset_of_task[wildcards.task], dataset_of_task[wildcards.task]
-            ),
-        ),
+        corpus=corpora_of_task,
     output:
         result=at(exchanged.MTEB_RESULT),
     log:
@@ -31,11 +33,36 @@ rule export_mteb:
         "../../../envs/report.yaml"
     params:
         **job("export_mteb", "beirflow.extensions.exchange.mteb:export_mteb"),
-        language=lambda wildcards: experiment.catalogue.mteb[
+        languages=lambda wildcards: mteb_tasks[
             dataset_of_task[wildcards.task]
-        ].language,
+        ].languages,
     message:
         "write {wildcards.task} of {wildcards.system} in MTEB's format"
+    shell:
+        RUN_JOB
+
+
+rule export_task:
+    input:
+        corpus=corpora_of_task,
+    output:
+        task=at(exchanged.OWN_TASK),
+    log:
+        "<results>/logs/export_task/{task}.log",
+    wildcard_constraints:
+        task=one_of([entry["task"] for entry in own_tasks.values()]),
+    localrule: True
+    conda:
+        "../../../envs/report.yaml"
+    params:
+        **job("export_task", "beirflow.extensions.exchange.mteb:export_task"),
+        dataset=lambda wildcards: dataset_of_task[wildcards.task],
+        own=lambda wildcards: own_tasks[dataset_of_task[wildcards.task]],
+        split=lambda wildcards: experiment.rows[dataset_of_task[wildcards.task]][
+            0
+        ].split,
+    message:
+        "write the metadata of {wildcards.task}"
     shell:
         RUN_JOB
 
@@ -59,14 +86,9 @@ rule write_model_index:
         **job(
             "write_model_index", "beirflow.extensions.exchange.mteb:write_model_index"
         ),
-        datasets={
-            task.name: task.dataset for task in experiment.catalogue.mteb.values()
-        },
-        left_out=[
-            name
-            for name in experiment.chosen_rows
-            if name not in experiment.catalogue.mteb
-        ],
+        datasets={task.name: task.data for task in mteb_tasks.values()},
+        own=[task.name for task in of_mteb if task.data in own_tasks],
+        left_out=[name for name in experiment.chosen_rows if name not in mteb_tasks],
     message:
         "write model-index metadata of {wildcards.system}"
     shell:

@@ -14,11 +14,14 @@ from beirflow.core import layout
 from beirflow.core.errors import DataError
 from beirflow.core.records import Job, write_record
 from beirflow.data.catalogue.catalogue import load_catalogue
-from beirflow.extensions.exchange.layout import EVAL_RESULT, MODEL_INDEX, MTEB_RESULT
-from beirflow.extensions.exchange.mteb import LANGUAGES, export_mteb, revision, write_model_index
+from beirflow.extensions.exchange.layout import EVAL_RESULT, MODEL_INDEX, MTEB_RESULT, OWN_TASK
+from beirflow.extensions.exchange.mteb import export_mteb, revision, write_model_index
+from beirflow.extensions.exchange.own_tasks import LANGUAGES, WRITTEN
 from beirflow.ranking.measures.all_measures import MEASURES
 from beirflow.report.references import mteb_name
+from refusals import problems_of
 from results_writer import write_metrics
+from workflow_runs import Workflow
 
 VALUES = {"NDCG@10": [0.1, 0.4], "Recall@100": [1.0, 0.5], "MRR@1": [1.0, 0.0], "Hole@10": [0.3, 0.3], "Accuracy@5": [1.0, 1.0]}
 
@@ -32,7 +35,13 @@ def exported(folder: Path, dataset: str = "scifact", *, official: bool | None = 
     write_record(corpus, Job(folder), inputs={}, outputs={}, source_sha256=digests)
     task = load_catalogue().mteb[dataset]
     path = folder / MTEB_RESULT(system="bm25", task=task.name)
-    export_mteb(task=task.name, language=task.language, means_path=means_path, corpus_paths=[str(corpus)], result_path=str(path))
+    export_mteb(
+        task=task.name,
+        languages=[LANGUAGES[task.language]],
+        means_path=means_path,
+        corpus_paths=[str(corpus)],
+        result_path=str(path),
+    )
     return json.loads(path.read_text())
 
 
@@ -71,7 +80,13 @@ def test_a_model_index_has_every_task_in_percent_and_names_what_is_left_out(tmp_
     paths = [str(tmp_path / MTEB_RESULT(system="bm25", task=task)) for task in ("SciFact", "CQADupstackRetrieval")]
     index = tmp_path / MODEL_INDEX(system="bm25")
     on_hub = [str(tmp_path / EVAL_RESULT(system="bm25", task="SciFact"))]  # the other has several corpora
-    facts = {"system": "bm25", "datasets": tasks, "left_out": ["mine", "nq.sample-5"], "index_path": str(index)}
+    facts = {
+        "system": "bm25",
+        "datasets": tasks,
+        "left_out": ["mine", "nq.sample-5"],
+        "own": ["MineRetrieval"],
+        "index_path": str(index),
+    }
     write_model_index(result_paths=paths, eval_result_paths=on_hub, **facts)
     assert "# Left out, not a task of MTEB: mine, nq.sample-5.\n" in index.read_text()
     name, results = model_index_to_eval_results(yaml.safe_load(index.read_text())["model-index"])
@@ -101,6 +116,60 @@ def test_every_dataset_and_forum_of_the_catalogue_is_a_task_of_its_own_and_no_sa
     experiment = load_experiment({"systems": ["bm25"], "datasets": ["nfcorpus.dev", "scifact.sample-5", "cqadupstack"]})
     assert experiment.mteb_datasets[:2] == ["cqadupstack", "cqadupstack-android"]
     assert len(experiment.mteb_datasets) == 13
+
+
+OWN = {"task": "MineRetrieval", "languages": ["deu-Latn"], "description": "Fragen zu Küchen", "category": "s2p"}
+
+
+def test_a_dataset_of_ones_own_is_a_task_with_its_languages_category_and_metadata(finished_lexical: Workflow) -> None:
+    finished_lexical.config["own_tasks"] = {"small": OWN | {"metadata": {"domains": ["Web"], "license": "mit"}}}
+    index = MODEL_INDEX(system="tiny")
+    results = [MTEB_RESULT(system="tiny", task="MineRetrieval"), OWN_TASK(task="MineRetrieval"), index]
+    finished_lexical.run(*(f"results/{path}" for path in results))
+    result, task = (json.loads(finished_lexical.result(path).read_text()) for path in results[:2])
+    (scores,) = result["scores"]["test"]
+    assert scores["languages"] == ["deu-Latn"]
+    assert scores["main_score"] == finished_lexical.read("metrics/tiny/small.json")["measures"]["NDCG@10"]
+    assert task == {
+        "name": "MineRetrieval",
+        "description": "Fragen zu Küchen",
+        "type": "Retrieval",
+        "category": "s2p",
+        "modalities": ["text"],
+        "dataset": {"path": "small", "revision": result["dataset_revision"]},
+        "eval_splits": ["test"],
+        "eval_langs": ["deu-Latn"],
+        "main_score": "ndcg_at_10",
+        "domains": ["Web"],
+        "license": "mit",
+    }
+    assert set(WRITTEN) <= set(task)
+    assert "# Tasks of our own, measured on our files: MineRetrieval.\n" in finished_lexical.result(index).read_text()
+
+
+@pytest.mark.parametrize(
+    ("tasks", "says"),
+    [
+        ({"mine": OWN}, "own_tasks.mine: found 'mine'; there is no such dataset; describe it under custom.datasets"),
+        ({"scifact": OWN}, "own_tasks.scifact: found 'scifact'; MTEB has it as SciFact; remove this"),
+        ({"small": OWN | {"task": "SciFact"}}, "own_tasks.small.task: found 'SciFact'; this is the task of scifact; name yours"),
+        (
+            {"small": OWN | {"metadata": {"name": "x"}}},
+            "own_tasks.small.metadata.name: found 'x'; this field follows from the others",
+        ),
+        (
+            {"small": OWN | {"languages": ["English"]}},
+            "own_tasks.small.languages: found 'English'; expected a language and its script",
+        ),
+        ({"small": OWN | {"category": "sentence"}}, "own_tasks.small.category: found 'sentence'; allowed are t2t, s2s, s2p, p2p"),
+        ({"small": OWN | {"task": "a/b"}}, "own_tasks.small.task: found 'a/b'; expected a name of letters"),
+    ],
+    ids=["no dataset", "known", "name", "field", "language", "category", "path"],
+)
+def test_a_task_that_cannot_be_is_refused(tasks: dict[str, Any], says: str, small: Path) -> None:
+    custom = {"datasets": {"small": {"path": str(small)}}}
+    (problem,) = problems_of({"systems": ["bm25"], "datasets": ["small"], "custom": custom, "own_tasks": tasks})
+    assert problem.startswith(says)
 
 
 @pytest.mark.long

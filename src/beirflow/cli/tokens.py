@@ -47,7 +47,7 @@ def _of_system(experiment: "Experiment", name: str, text: str) -> list[str]:
     read = _readers().get(type(system.settings))
     if read is None:
         first = experiment.first_stages(name)
-        return [f"nothing: it reads the runs of {', '.join(first)}" if first else "nothing: its run is imported"]
+        return [f"nothing: it reads the runs of {', '.join(first)}" if first else "nothing: it is imported"]
     by_settings: list[tuple[Any, list[str]]] = []
     for corpus in (experiment.datasets[each] for each in experiment.chosen_datasets):
         settings = family.for_dataset(system.settings, corpus.whole_row, corpus.whole_name)

@@ -249,7 +249,8 @@ def _models(plan: Plan) -> str:
     experiment, on_hub = plan.experiment, list[str]()
     for name in dict.fromkeys(part.system for part in plan.unfinished):
         added = [each for each in experiment.expansions.of_system(name) if not experiment.expansions.files(each)]
-        with_model = any(stage.gpu for stage in experiment.family(name).stages)
+        family = experiment.family(name)
+        with_model = family.has_model or any(stage.downloads for stage in family.stages)
         on_hub += [name] if added or (with_model and not experiment.model_files(name)) else []
     return f", and the models of {', '.join(on_hub)} where they are not here yet" if on_hub else ""
 

@@ -120,7 +120,7 @@ def test_systems_without_a_model_and_models_that_cannot_be_read_are_named(
     assert print_tokens([configured(tmp_path, systems)], "eggs") == 2
     out = capsys.readouterr().out
     assert "fused\n  nothing: it reads the runs of bm25, theirs\n" in out
-    assert "theirs\n  nothing: its run is imported\n" in out
+    assert "theirs\n  nothing: it is imported\n" in out
     assert f"broken\n  system broken: the model in {broken} cannot be loaded" in out
     assert "bm25\n  query and document, 1 term of lucene-english: egg\n" in out
 
