@@ -27,7 +27,7 @@ class GivenFiles:
 
 
 @step(None, stage="")  # the time that the vectors took is not known
-def check_vectors(queries: Queries, documents: Documents, files: GivenFiles, system: str, states: dict[str, str]) -> Made:
+def check_vectors(queries: Queries, documents: Documents, files: GivenFiles, system: str, states: dict[str, str | None]) -> Made:
     """Record the digests, the shapes and the types of the vectors of a dataset, whose texts must have one each.
 
     Vectors of other texts, such as queries of another split, are counted and not read. ``states`` start the job again where a

@@ -1,5 +1,6 @@
 """Take the vectors of queries or of a chunk, in the order of the corpus, as the dense family reads them."""
 
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from beirflow.extensions.vectors.given import GivenVectors, Place, check_unchang
 from beirflow.families.dense.vectors import Vectors
 from beirflow.families.texts import STAGES
 from beirflow.models.model_record import ModelRecord
+
+logger = logging.getLogger(__name__)
 
 WINDOW_BYTES = 1 << 26  # bytes of the vectors that are taken at once
 HEADER_BYTES = 128  # of a file of vectors
@@ -45,13 +48,20 @@ def _take(place: Place, model: ModelRecord, ids: pa.Array, kind: Kind) -> Made:
     rows, dim = rows_of(place, given, ids, kind), given.vectors.shape[1]
 
     def vectors() -> Iterator[np.ndarray]:
-        """Yield the vectors, then compare the files with their digests."""
-        yield from _windows(place, given, rows)
+        """Yield the vectors; then compare the files with their digests, and tell how many vectors are zero."""
+        zeros = 0
+        for window in _windows(place, given, rows):
+            zeros += len(window) - int(window.any(axis=1).sum())
+            yield window
         for path in place:
             check_unchanged(path, model.record["files"][Path(path).name], model.path)
+        if zeros:
+            logger.warning("%s: %d of %d vectors are zero; was the file written to its end?", place.vectors, zeros, len(rows))
+            made.fields["counts"] = {f"zero_vectors_of_{kind}": zeros}
 
     facts = {"system": model.record["system"], "rows": len(rows), "dim": dim, "made": UNKNOWN}
-    return Made((len(rows), vectors()), sizes={STAGES[kind]: HEADER_BYTES + 4 * len(rows) * dim}, **facts)
+    made = Made((len(rows), vectors()), sizes={STAGES[kind]: HEADER_BYTES + 4 * len(rows) * dim}, **facts)
+    return made
 
 
 def _windows(place: Place, given: GivenVectors, rows: np.ndarray) -> Iterator[np.ndarray]:

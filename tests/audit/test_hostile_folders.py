@@ -13,6 +13,7 @@ import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +28,7 @@ from beirflow.audit.folder import limits
 from beirflow.audit.folder.reading import RECORD_BYTES, open_parquet, read_record
 from beirflow.core.errors import DataError
 from beirflow.core.records import read_json
+from beirflow.extensions.vectors.layout import FILES
 from beirflow.ranking.run_file import Run
 from forger import FAILED, Forger, named
 from warm_snakemake import REPOSITORY
@@ -79,6 +81,23 @@ def test_a_pipe_in_place_of_the_manifest_is_no_manifest(forger: Forger) -> None:
     os.mkfifo(forger.path("manifest.json"))
     with pytest.raises(DataError, match=r"there is no manifest\.json"):
         audit(folder=str(forger.results), experiment=forger.experiment)
+
+
+@pytest.mark.timeout(120)
+def test_a_device_or_a_pipe_that_a_manifest_names_as_a_source_is_not_read(families: Forger, tmp_path: Path) -> None:
+    (tmp_path / "small").mkdir()
+    for name in FILES:
+        os.mkfifo(tmp_path / "small" / name)
+
+    def change(manifest: dict[str, Any]) -> None:
+        manifest["systems"]["theirs"]["settings"]["run"] = "/dev/zero"
+        manifest["systems"]["far"]["settings"]["path"] = str(tmp_path)
+        manifest["systems"]["expanded"]["settings"]["expansion"]["path"] = "/dev/zero"
+
+    families.edit("manifest.json", change)
+    found = " ".join(check.found for check in Forger(families.results).checks(sample=2))
+    for name in ("theirs", "far"):
+        assert f"was not rebuilt: the model or file of {name} is not known here" in found
 
 
 @pytest.mark.timeout(60)

@@ -30,7 +30,7 @@ rule read_given:
         ),
         kind=lambda wildcards: expansions.known[wildcards.expansion].kind,
         settings=lambda wildcards: expansions.settings(wildcards.expansion),
-        source_state=lambda wildcards: file_state(
+        source_state=lambda wildcards: state_of(
             given_file(experiment, wildcards.expansion, wildcards.dataset)
         ),
     message:

@@ -209,6 +209,19 @@ def test_a_value_that_is_not_finite_is_refused_with_its_text(given: Given, value
     assert not given.path(CHUNK_VECTORS, chunk=1).exists()
 
 
+def test_vectors_of_zeros_are_counted_and_named_since_a_file_may_be_unfinished(
+    given: Given, caplog: pytest.LogCaptureFixture
+) -> None:
+    given.write("documents", {key: each * (key not in ("d0", "d11")) for key, each in given.of["documents"].items()})
+    given.check()
+    with caplog.at_level(logging.WARNING):
+        given.take(0)
+        given.take()
+    assert caplog.messages == [f"{given.folder / 'documents.npy'}: 1 of 10 vectors are zero; was the file written to its end?"]
+    assert read_json(record_of(given.path(CHUNK_VECTORS, chunk=0)))["counts"] == {"zero_vectors_of_documents": 1}
+    assert "counts" not in read_json(record_of(given.path(QUERY_VECTORS)))
+
+
 @pytest.mark.parametrize("name", ["documents.npy", "documents.txt"])
 def test_a_file_that_was_replaced_after_the_check_is_refused(given: Given, name: str) -> None:
     """Here by vectors or ids in another order, which nothing else would tell."""

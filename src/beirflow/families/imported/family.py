@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from beirflow.core.digests import file_state
 from beirflow.core.layout import QUERIES, RESULTS, RUN
 from beirflow.families.family import Family
 from beirflow.families.imported.settings import ImportedSettings
-from beirflow.families.stage import TEXTS, Stage, Task, retrieval, run_settings
+from beirflow.families.stage import TEXTS, Stage, Task, retrieval, run_settings, state_of
 
 
 def _file(task: Task) -> str | None:
@@ -32,7 +31,7 @@ class ImportedFamily(Family):
             params={
                 "retrieval": retrieval,
                 "run_settings": run_settings,
-                "run_state": lambda task: file_state(path) if (path := _file(task)) else None,
+                "run_state": lambda task: state_of(_file(task)),
             },
             outside=True,
         ),
