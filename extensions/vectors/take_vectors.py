@@ -15,12 +15,12 @@ from beirflow.data.document_text import Kind
 from beirflow.data.sources.json_lines import short
 from beirflow.extensions.vectors.given import GivenVectors, Place, check_unchanged, open_vectors, rows_of
 from beirflow.families.dense.vectors import Vectors
-from beirflow.families.texts import STAGES
 from beirflow.models.model_record import ModelRecord
 
 logger = logging.getLogger(__name__)
 
 WINDOW_BYTES = 1 << 26  # bytes of the vectors that are taken at once
+STAGES = {"queries": "queries", "documents": "index"}  # names of sizes in records
 HEADER_BYTES = 128  # of a file of vectors
 UNKNOWN = {"precision": "unknown"}  # in which the vectors were computed
 
