@@ -35,6 +35,8 @@ RATES = {
     "encode_queries": Rate("queries", 2e-3, by_model=True),
     "encode_chunk": Rate("words", 2e-4, by_model=True),
     "search_chunk": Rate("pairs", 2e-9, on_gpu=2.1e-10),
+    "take_chunk_vectors": Rate("words", 1e-7),
+    "search_vectors": Rate("pairs", 2e-9, on_gpu=2.1e-10),
     "write_queries": Rate("words", 5e-2, by_model=True),
     "weigh_words": Rate("words", 4e-4, by_model=True),
     "train_encoder": Rate("words", 4e-3, by_model=True),
