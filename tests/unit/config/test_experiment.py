@@ -715,7 +715,8 @@ def test_samples_are_a_dataset_for_systems_that_can_rank_candidates(tmp_path: Pa
     form = {"query": "query", "positive": "pos", "negative": "negative", "query_lists": None, "kind": "samples"}
     assert experiment.corpus_settings("mine")["form"] == form
     problems = problems_of({"systems": ["own", "words"], "datasets": ["mine"], "custom": custom})
-    said = "each query of mine ranks only its own candidates, which systems of dense, late-interaction, fusion, rerank, vectors can do"
+    able = "dense, late-interaction, fusion, rerank, vectors"
+    said = f"each query of mine ranks only its own candidates, which systems of {able} can do"
     assert problems == [f"systems.bm25: found 'lexical'; {said}"]
 
 
