@@ -5,5 +5,3 @@ include: "workflow/Snakefile"
 # Without a target, as there: an include does not keep which rule that is.
 use rule help as overview with:
     default_target: True
-    conda:
-        "envs/report.yaml"

@@ -5,7 +5,7 @@ from beirflow.config.rule_inputs import settings_with_kind, finder_code, finder_
 from beirflow.families.stage import analyzer_code
 
 
-rule collect_scores:
+use rule report_job as collect_scores with:
     input:
         means=expand(at(layout.METRICS), **corpora),
         per_query=expand(at(layout.PER_QUERY), **corpora),
@@ -13,17 +13,13 @@ rule collect_scores:
         scores=at(layout.SCORES),
     log:
         "<results>/logs/collect_scores.log",
-    conda:
-        "../../envs/report.yaml"
     params:
         **job("collect_scores", "beirflow.evaluation.scores:collect_scores"),
     message:
         "collect the scores of all queries"
-    shell:
-        RUN_JOB
 
 
-rule compare_systems:
+use rule report_job as compare_systems with:
     input:
         means=expand(at(layout.METRICS), **corpora),
         per_query=expand(at(layout.PER_QUERY), **corpora),
@@ -33,8 +29,6 @@ rule compare_systems:
         nanobeir=at(layout.NANOBEIR),
     log:
         "<results>/logs/compare_systems.log",
-    conda:
-        "../../envs/report.yaml"
     params:
         **job("compare_systems", "beirflow.evaluation.significance:compare_systems"),
         main_measure=experiment.main_measure,
@@ -42,11 +36,9 @@ rule compare_systems:
         averages=readers.averages(experiment),
     message:
         "test differences between all pairs of systems"
-    shell:
-        RUN_JOB
 
 
-rule tabulate_confusion:
+use rule data_job as tabulate_confusion with:
     input:
         means=expand(at(layout.METRICS), **corpora),
         runs=expand(at(layout.RUN), **corpora),
@@ -56,8 +48,6 @@ rule tabulate_confusion:
         confusion=at(layout.CONFUSION),
     log:
         "<results>/logs/tabulate_confusion.log",
-    conda:
-        "../../envs/data.yaml"
     params:
         **job("tabulate_confusion", "beirflow.evaluation.confusion:tabulate_confusion"),
         corpora=experiment.chosen_datasets,
@@ -65,11 +55,9 @@ rule tabulate_confusion:
         cutoffs=config["cutoffs"],
     message:
         "tabulate the confusion matrix of every system"
-    shell:
-        RUN_JOB
 
 
-rule collect_costs:
+use rule report_job as collect_costs with:
     input:
         means=expand(at(layout.METRICS), **corpora),
         records=expand(at(layout.RUN_RECORD), **corpora),
@@ -79,8 +67,6 @@ rule collect_costs:
     log:
         "<results>/logs/collect_costs.log",
     localrule: True
-    conda:
-        "../../envs/report.yaml"
     params:
         **job(
             "collect_costs",
@@ -91,11 +77,9 @@ rule collect_costs:
         additions=additions_to("collect_costs", config),
     message:
         "collect the costs"
-    shell:
-        RUN_JOB
 
 
-rule describe_systems:
+use rule report_job as describe_systems with:
     input:
         records=expand(at(layout.RUN_RECORD), **corpora),
     output:
@@ -103,8 +87,6 @@ rule describe_systems:
     log:
         "<results>/logs/describe_systems.log",
     localrule: True
-    conda:
-        "../../envs/report.yaml"
     params:
         **job(
             "describe_systems",
@@ -114,11 +96,9 @@ rule describe_systems:
         systems={name: experiment.described(name) for name in experiment.chosen_systems},
     message:
         "describe the systems"
-    shell:
-        RUN_JOB
 
 
-rule inspect_dataset:
+use rule report_job as inspect_dataset with:
     input:
         documents=at(layout.DOCUMENTS),
         queries=at(layout.QUERIES),
@@ -131,8 +111,6 @@ rule inspect_dataset:
         at(layout.INSPECTION),
     log:
         "<results>/logs/inspect_dataset/{dataset}.log",
-    conda:
-        "../../envs/report.yaml"
     params:
         **job("inspect_dataset", "beirflow.report.analysis.inspection:inspect_dataset"),
         main_measure=experiment.main_measure,
@@ -142,11 +120,9 @@ rule inspect_dataset:
         ),
     message:
         "select queries of {wildcards.dataset} for inspection, and count words"
-    shell:
-        RUN_JOB
 
 
-rule match_hits:
+use rule encode_job as match_hits with:
     input:
         inspection=at(layout.INSPECTION),
         documents=at(layout.DOCUMENTS),
@@ -161,8 +137,6 @@ rule match_hits:
         system=one_of(
             [name for name in experiment.chosen_systems if finder_of(experiment, name)]
         ),
-    conda:
-        "../../envs/encode.yaml"
     threads: gpu_threads
     resources:
         gpu=gpu_places,
@@ -180,5 +154,3 @@ rule match_hits:
         precision=config["precision"],
     message:
         "explain term matches of the top hits of {wildcards.system} on {wildcards.dataset}"
-    shell:
-        RUN_JOB

@@ -19,12 +19,10 @@ audit_at = audit_folders(
 )
 
 
-rule audit:
+use rule audit_job as audit with:
     log:
         "<results>/logs/audit.log" if audit_at.log is None else audit_at.log,
     localrule: True
-    conda:
-        "../../envs/audit.yaml"
     params:
         **job(
             "audit",
@@ -42,11 +40,9 @@ rule audit:
         call=lambda wildcards: {**this_run.call, "codes": this_run.codes},
     message:
         "audit the results"
-    shell:
-        RUN_JOB
 
 
-rule gate:
+use rule audit_job as gate with:
     input:
         summary=at(layout.SUMMARY),
         per_query=expand(at(layout.PER_QUERY), **corpora),
@@ -54,19 +50,15 @@ rule gate:
     log:
         "<results>/logs/gate.log",
     localrule: True
-    conda:
-        "../../envs/audit.yaml"
     params:
         **job("gate", "beirflow.audit.gate.comparison:check_gate"),
         gate={"measure": experiment.main_measure, **config["gate"]},
         systems=experiment.chosen_systems,
     message:
         "compare the systems with the baseline of the gate"
-    shell:
-        RUN_JOB
 
 
-rule explain_result:
+use rule audit_job as explain_result with:
     input:
         run=at(layout.RUN),
         run_record=at(layout.RUN_RECORD),
@@ -85,8 +77,6 @@ rule explain_result:
     log:
         "<results>/logs/explain_result/{system}/{dataset}.log",
     localrule: True
-    conda:
-        "../../envs/audit.yaml"
     params:
         **job(
             "explain_result",
@@ -96,5 +86,3 @@ rule explain_result:
         settings=of_system(experiment.described),
     message:
         "explain {wildcards.system} on {wildcards.dataset} against the published scores"
-    shell:
-        RUN_JOB

@@ -3,7 +3,7 @@
 from beirflow.config.readers import topic_measure
 
 
-rule prepare_corpus:
+use rule data_job as prepare_corpus with:
     input:
         source=lambda wildcards: [
             *map(on_this_machine, experiment.source_files(wildcards.dataset))
@@ -18,8 +18,6 @@ rule prepare_corpus:
     # Before further downloads, so that few archives are on disk if they are not kept.
     priority: 1
     localrule: in_bucket
-    conda:
-        "../../envs/data.yaml"
     threads: 4
     params:
         **job(
@@ -35,11 +33,9 @@ rule prepare_corpus:
         topic_measure=lambda wildcards, input: topic_measure(experiment),
     message:
         "prepare {wildcards.dataset}"
-    shell:
-        RUN_JOB
 
 
-rule match_texts:
+use rule data_job as match_texts with:
     input:
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
@@ -51,11 +47,7 @@ rule match_texts:
         "<results>/logs/match_texts/{dataset}.log",
     wildcard_constraints:
         dataset=one_of(filter(experiment.shared_with, experiment.datasets)),
-    conda:
-        "../../envs/data.yaml"
     params:
         **job("match_texts", "beirflow.data.matching:match_texts"),
     message:
         "match the texts of {wildcards.dataset} with another dataset"
-    shell:
-        RUN_JOB

@@ -1,17 +1,13 @@
 """Free disk space: delete representations that results no longer need."""
 
 
-rule clean_representations:
+use rule data_job as clean_representations with:
     log:
         "<results>/logs/clean_representations.log",
     localrule: True
-    conda:
-        "../../envs/data.yaml"
     params:
         **job(
             "clean_representations", "beirflow.ranking.cleaning:clean_representations"
         ),
     message:
         "delete searched representations"
-    shell:
-        RUN_JOB

@@ -1,7 +1,7 @@
 """Download archives, datasets of a hub, and models. Runs on the submitting host; no later step needs a network."""
 
 
-rule download_dataset:
+use rule data_job as download_dataset with:
     output:
         # `update`: a forced run finds the earlier archive and keeps it if its md5 is right.
         archive=(
@@ -14,8 +14,6 @@ rule download_dataset:
     wildcard_constraints:
         archive=one_of(experiment.catalogue.datasets),
     localrule: True
-    conda:
-        "../../envs/data.yaml"
     params:
         command=command_of("download_dataset"),
         function="beirflow.data.sources.download:download_dataset",
@@ -23,11 +21,9 @@ rule download_dataset:
         expected=lambda wildcards: experiment.archive(wildcards.archive),
     message:
         "download {wildcards.archive}.zip"
-    shell:
-        RUN_JOB
 
 
-rule fetch_dataset:
+use rule data_job as fetch_dataset with:
     output:
         at(layout.HUB_DATASET),
     log:
@@ -35,18 +31,14 @@ rule fetch_dataset:
     wildcard_constraints:
         dataset=one_of(experiment.hub_datasets),
     localrule: True
-    conda:
-        "../../envs/data.yaml"
     params:
         **job("fetch_dataset", "beirflow.data.sources.fetch_dataset:fetch_dataset"),
         settings=of_dataset(experiment.on_hub),
     message:
         "fetch {wildcards.dataset} from its hub"
-    shell:
-        RUN_JOB
 
 
-rule fetch_model:
+use rule encode_job as fetch_model with:
     input:
         lambda wildcards: [
             *map(on_this_machine, experiment.model_files(wildcards.system))
@@ -58,8 +50,6 @@ rule fetch_model:
     wildcard_constraints:
         system=one_of(experiment.systems_with_models),
     localrule: True
-    conda:
-        "../../envs/encode.yaml"
     params:
         **job("fetch_model", "beirflow.models.model_files:fetch_model"),
         system=of_system(experiment.model_settings),
@@ -69,5 +59,3 @@ rule fetch_model:
         ],
     message:
         "resolve the model files of {wildcards.system}"
-    shell:
-        RUN_JOB

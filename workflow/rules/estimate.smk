@@ -1,12 +1,10 @@
 """Estimate the cost of a run before it starts."""
 
 
-rule estimate:
+use rule report_job as estimate with:
     log:
         "<results>/logs/estimate.log",
     localrule: True
-    conda:
-        "../../envs/report.yaml"
     params:
         **job(
             "estimate",
@@ -17,5 +15,3 @@ rule estimate:
         on=experiment.options("estimate").get("on"),
     message:
         "estimate the cost of the run"
-    shell:
-        RUN_JOB

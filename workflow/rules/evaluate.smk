@@ -3,7 +3,7 @@
 from beirflow.config import readers
 
 
-rule evaluate_run:
+use rule data_job as evaluate_run with:
     input:
         run=at(layout.RUN),
         run_record=at(layout.RUN_RECORD),
@@ -14,8 +14,6 @@ rule evaluate_run:
         means=at(layout.METRICS),
     log:
         "<results>/logs/evaluate_run/{system}/{dataset}.log",
-    conda:
-        "../../envs/data.yaml"
     params:
         **job("evaluate_run", "beirflow.evaluation.evaluate:evaluate_run"),
         cutoffs=config["cutoffs"],
@@ -24,11 +22,9 @@ rule evaluate_run:
         ),
     message:
         "evaluate {wildcards.system} on {wildcards.dataset}"
-    shell:
-        RUN_JOB
 
 
-rule average_forums:
+use rule data_job as average_forums with:
     input:
         forums=lambda wildcards: expand(
             at(layout.METRICS),
@@ -40,12 +36,8 @@ rule average_forums:
     log:
         "<results>/logs/average_forums/{system}/{row}.log",
     localrule: True
-    conda:
-        "../../envs/data.yaml"
     params:
         **job("average_forums", "beirflow.evaluation.evaluate:average_forums"),
         dataset=lambda wildcards: wildcards.row,
     message:
         "average the forums of {wildcards.row} for {wildcards.system}"
-    shell:
-        RUN_JOB

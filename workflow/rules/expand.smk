@@ -5,7 +5,7 @@ from beirflow.config.rule_inputs import given_file
 expansions = experiment.expansions
 
 
-rule read_given:
+use rule data_job as read_given with:
     input:
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
@@ -20,8 +20,6 @@ rule read_given:
     wildcard_constraints:
         expansion=one_of(expansions.of_kind("given")),
     localrule: in_bucket
-    conda:
-        "../../envs/data.yaml"
     params:
         **job(
             "read_given",
@@ -35,5 +33,3 @@ rule read_given:
         ),
     message:
         "read given expansion {wildcards.expansion} for chunk {wildcards.chunk} of {wildcards.dataset}"
-    shell:
-        RUN_JOB

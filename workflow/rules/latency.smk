@@ -10,7 +10,7 @@ from beirflow.config.rule_inputs import (
 every_core = all_cores(this_run.limits)
 
 
-rule measure_latency:
+use rule encode_job as measure_latency with:
     input:
         documents=at(layout.DOCUMENTS),
         queries=at(layout.QUERIES),
@@ -22,8 +22,6 @@ rule measure_latency:
         at(layout.LATENCY),
     log:
         "<results>/logs/measure_latency/{system}/{dataset}.log",
-    conda:
-        "../../envs/encode.yaml"
     # All cores, so that no other job runs.
     threads: every_core
     resources:
@@ -40,5 +38,3 @@ rule measure_latency:
         precision=config["precision"],
     message:
         "measure the latency of {wildcards.system} on {wildcards.dataset}"
-    shell:
-        RUN_JOB

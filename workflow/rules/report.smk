@@ -16,7 +16,7 @@ shown = lambda name, function, kind: job(
 )
 
 
-rule summarize:
+use rule data_job as summarize with:
     input:
         means=expand(
             at(layout.METRICS),
@@ -35,8 +35,6 @@ rule summarize:
     log:
         "<results>/logs/summarize.log",
     localrule: True
-    conda:
-        "../../envs/data.yaml"
     params:
         **job("summarize", "beirflow.evaluation.conclusion:conclude"),
         main_measure=experiment.main_measure,
@@ -49,11 +47,9 @@ rule summarize:
         },
     message:
         "summarize all results"
-    shell:
-        RUN_JOB
 
 
-rule tabulate_figures:
+use rule report_job as tabulate_figures with:
     input:
         means=rules.summarize.input.means,
         costs=at(layout.COST),
@@ -62,8 +58,6 @@ rule tabulate_figures:
     log:
         "<results>/logs/tabulate_figures.log",
     localrule: True
-    conda:
-        "../../envs/report.yaml"
     params:
         **shown("tabulate_figures", "figure_tables:write_figure_tables", "frame"),
         main_measure=experiment.main_measure,
@@ -71,11 +65,9 @@ rule tabulate_figures:
         blocks=readers.blocks(experiment),
     message:
         "tabulate the numbers of the figures"
-    shell:
-        RUN_JOB
 
 
-rule draw_figures:
+use rule report_job as draw_figures with:
     input:
         means=rules.summarize.input.means,
         corpus_means=expand(at(layout.METRICS), **corpora),
@@ -97,8 +89,6 @@ rule draw_figures:
         ],
     log:
         "<results>/logs/draw_figures.log",
-    conda:
-        "../../envs/report.yaml"
     params:
         **shown("draw_figures", "figures:draw_figures", "figure"),
         main_measure=experiment.main_measure,
@@ -108,11 +98,9 @@ rule draw_figures:
         baseline=readers.baseline(experiment),
     message:
         "draw the figures"
-    shell:
-        RUN_JOB
 
 
-rule collect_references:
+use rule report_job as collect_references with:
     input:
         references=[*map(on_this_machine, experiment.references)],
     output:
@@ -120,19 +108,15 @@ rule collect_references:
     log:
         "<results>/logs/collect_references.log",
     localrule: True
-    conda:
-        "../../envs/report.yaml"
     params:
         **job("collect_references", "beirflow.report.references:collect_references"),
         tasks=experiment.reference_tasks,
         measures=[*dict.fromkeys((experiment.main_measure, *TABULATED))],
     message:
         "collect published results of others"
-    shell:
-        RUN_JOB
 
 
-rule export_tables:
+use rule report_job as export_tables with:
     input:
         references=rules.collect_references.output.table if config["references"] else [],
         summary=rules.summarize.output.summary,
@@ -153,18 +137,14 @@ rule export_tables:
     log:
         "<results>/logs/export_tables.log",
     localrule: True
-    conda:
-        "../../envs/report.yaml"
     params:
         **shown("export_tables", "exports:export_tables", "table"),
         baseline=readers.baseline(experiment),
     message:
         "export the tables"
-    shell:
-        RUN_JOB
 
 
-rule write_report:
+use rule report_job as write_report with:
     input:
         references=rules.export_tables.input.references,
         summary=rules.summarize.output.summary,
@@ -206,12 +186,8 @@ rule write_report:
     log:
         "<results>/logs/write_report.log",
     localrule: True
-    conda:
-        "../../envs/report.yaml"
     params:
         **shown("write_report", "report:write_report", "table"),
         baseline=readers.baseline(experiment),
     message:
         "write the report"
-    shell:
-        RUN_JOB

@@ -3,12 +3,10 @@
 from beirflow.config.rule_inputs import all_cores
 
 
-rule try:
+use rule encode_job as try with:
     log:
         "<results>/logs/try.log",
     localrule: True
-    conda:
-        "../../envs/encode.yaml"
     threads: all_cores(this_run.limits)
     params:
         **job(
@@ -20,5 +18,3 @@ rule try:
         limits=this_run.limits,
     message:
         "try the systems on a tiny dataset"
-    shell:
-        RUN_JOB

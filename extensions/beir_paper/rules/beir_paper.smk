@@ -9,7 +9,7 @@ from beirflow.extensions.beir_paper.similarities import similarity_pairs
 printed = [*map(on_this_machine, map(str, of_paper.PRINTED))]
 
 
-rule count_corpus:
+use rule report_job as count_corpus with:
     input:
         documents=at(layout.DOCUMENTS),
         queries=at(layout.QUERIES),
@@ -20,17 +20,13 @@ rule count_corpus:
         statistics=at(paper_files.STATISTICS),
     log:
         "<results>/logs/count_corpus/{dataset}.log",
-    conda:
-        "../../../envs/report.yaml"
     params:
         **job("count_corpus", "beirflow.extensions.beir_paper.statistics:count_corpus"),
     message:
         "count the words of {wildcards.dataset}"
-    shell:
-        RUN_JOB
 
 
-rule describe_corpora:
+use rule report_job as describe_corpora with:
     input:
         statistics=expand(
             at(paper_files.STATISTICS), dataset=experiment.chosen_datasets
@@ -41,8 +37,6 @@ rule describe_corpora:
     log:
         "<results>/logs/describe_corpora.log",
     localrule: True
-    conda:
-        "../../../envs/report.yaml"
     params:
         **job(
             "describe_corpora",
@@ -51,11 +45,9 @@ rule describe_corpora:
         rows=experiment.chosen_rows,
     message:
         "tabulate statistics of the corpora with the printed ones"
-    shell:
-        RUN_JOB
 
 
-rule measure_overlap:
+use rule report_job as measure_overlap with:
     input:
         words=expand(at(paper_files.WORDS), dataset=experiment.chosen_datasets),
         statistics=rules.describe_corpora.input.statistics,
@@ -63,8 +55,6 @@ rule measure_overlap:
         overlap=at(paper_files.TABLE).format(table="overlap"),
     log:
         "<results>/logs/measure_overlap.log",
-    conda:
-        "../../../envs/report.yaml"
     params:
         **job(
             "measure_overlap", "beirflow.extensions.beir_paper.overlap:measure_overlap"
@@ -72,11 +62,9 @@ rule measure_overlap:
         rows=experiment.chosen_rows,
     message:
         "measure the word overlap of datasets"
-    shell:
-        RUN_JOB
 
 
-rule tabulate_lengths:
+use rule report_job as tabulate_lengths with:
     input:
         means=rules.summarize.input.means,
         inspections=rules.draw_figures.input.inspections,
@@ -87,8 +75,6 @@ rule tabulate_lengths:
     log:
         "<results>/logs/tabulate_lengths.log",
     localrule: True
-    conda:
-        "../../../envs/report.yaml"
     params:
         **job(
             "tabulate_lengths",
@@ -98,11 +84,9 @@ rule tabulate_lengths:
         pairs=similarity_pairs(experiment),
     message:
         "tabulate the lengths of retrieved and judged documents"
-    shell:
-        RUN_JOB
 
 
-rule draw_beir_paper:
+use rule report_job as draw_beir_paper with:
     input:
         rules.measure_overlap.output,
         rules.tabulate_lengths.output,
@@ -114,19 +98,15 @@ rule draw_beir_paper:
     log:
         "<results>/logs/draw_beir_paper.log",
     localrule: in_bucket
-    conda:
-        "../../../envs/report.yaml"
     params:
         **job("draw_beir_paper", "beirflow.extensions.beir_paper.figures:draw_figures"),
         pairs=similarity_pairs(experiment),
         style=readers.figure_style(experiment),
     message:
         "draw the figures of the BEIR paper"
-    shell:
-        RUN_JOB
 
 
-rule measure_bias:
+use rule data_job as measure_bias with:
     input:
         means=expand(at(layout.METRICS), **corpora),
         runs=expand(at(layout.RUN), **corpora),
@@ -139,8 +119,6 @@ rule measure_bias:
     log:
         "<results>/logs/measure_bias.log",
     localrule: in_bucket
-    conda:
-        "../../../envs/data.yaml"
     params:
         **job("measure_bias", "beirflow.extensions.beir_paper.bias:measure_bias"),
         corpora=experiment.chosen_datasets,
@@ -148,11 +126,9 @@ rule measure_bias:
         extra_paths=experiment.extra_judgements,
     message:
         "measure the possible effect of unjudged documents"
-    shell:
-        RUN_JOB
 
 
-rule tabulate_efficiency:
+use rule report_job as tabulate_efficiency with:
     input:
         latencies=lambda wildcards: expand(
             at(layout.LATENCY),
@@ -165,8 +141,6 @@ rule tabulate_efficiency:
     log:
         "<results>/logs/tabulate_efficiency.log",
     localrule: True
-    conda:
-        "../../../envs/report.yaml"
     params:
         **job(
             "tabulate_efficiency",
@@ -174,11 +148,9 @@ rule tabulate_efficiency:
         ),
     message:
         "tabulate latency and index size with quoted values"
-    shell:
-        RUN_JOB
 
 
-rule judge_findings:
+use rule report_job as judge_findings with:
     input:
         expand(at(paper_files.TABLE), table=of_paper.COMPARED),
         printed=printed,
@@ -187,19 +159,15 @@ rule judge_findings:
     log:
         "<results>/logs/judge_findings.log",
     localrule: True
-    conda:
-        "../../../envs/report.yaml"
     params:
         **job(
             "judge_findings", "beirflow.extensions.beir_paper.findings:write_findings"
         ),
     message:
         "judge the findings of the BEIR paper"
-    shell:
-        RUN_JOB
 
 
-rule write_beir_paper:
+use rule report_job as write_beir_paper with:
     input:
         rules.judge_findings.input,
         rules.judge_findings.output,
@@ -217,8 +185,6 @@ rule write_beir_paper:
     log:
         "<results>/logs/write_beir_paper.log",
     localrule: True
-    conda:
-        "../../../envs/report.yaml"
     params:
         **job(
             "write_beir_paper",
@@ -227,8 +193,6 @@ rule write_beir_paper:
         ),
     message:
         "write the page of the BEIR paper"
-    shell:
-        RUN_JOB
 
 
 # All of it, in a word: snakemake --cores 8 -- beir_paper

@@ -6,7 +6,7 @@ from beirflow.extensions.choice import layout as choice_files
 from beirflow.extensions.choice.encoders import base_encoders
 
 
-rule write_choice:
+use rule report_job as write_choice with:
     input:
         means=expand(at(layout.METRICS), **corpora),
         per_query=expand(at(layout.PER_QUERY), **corpora),
@@ -26,8 +26,6 @@ rule write_choice:
         record=at(choice_files.RECORD),
     log:
         "<results>/logs/write_choice.log",
-    conda:
-        "../../../envs/report.yaml"
     params:
         **job("write_choice", "beirflow.extensions.choice.page:write_choice"),
         main_measure=experiment.main_measure,
@@ -37,8 +35,6 @@ rule write_choice:
         choice=config["choice"],
     message:
         "write the quality/cost page"
-    shell:
-        RUN_JOB
 
 
 # In a word: snakemake --cores 8 -- choice

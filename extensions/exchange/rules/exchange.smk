@@ -4,7 +4,7 @@ from beirflow.core.kinds import PAGES
 from beirflow.extensions.exchange import layout as exchanged
 
 
-rule open_run:
+use rule audit_job as open_run with:
     input:
         run=at(layout.RUN),
         record=at(layout.RUN_RECORD),
@@ -15,17 +15,13 @@ rule open_run:
         at(exchanged.OPEN_RUN),
     log:
         "<results>/logs/open_run/{system}/{dataset}.log",
-    conda:
-        "../../../envs/audit.yaml"
     params:
         **job("open_run", "beirflow.extensions.exchange.open_run:write_open_run"),
     message:
         "write the run of {wildcards.system} on {wildcards.dataset} with its metadata"
-    shell:
-        RUN_JOB
 
 
-rule write_predictions:
+use rule data_job as write_predictions with:
     input:
         run=at(layout.RUN),
         record=at(layout.RUN_RECORD),
@@ -37,8 +33,6 @@ rule write_predictions:
         "<results>/logs/write_predictions/{system}/{dataset}/{depth}.log",
     wildcard_constraints:
         depth=r"[1-9]\d*",
-    conda:
-        "../../../envs/data.yaml"
     params:
         **job(
             "write_predictions",
@@ -46,11 +40,9 @@ rule write_predictions:
         ),
     message:
         "write {wildcards.depth} documents per query of {wildcards.system} on {wildcards.dataset} in MTEB's format"
-    shell:
-        RUN_JOB
 
 
-rule export_crate:
+use rule audit_job as export_crate with:
     input:
         manifest=at(layout.MANIFEST),
         page=there_already(
@@ -64,37 +56,27 @@ rule export_crate:
     log:
         "<results>/logs/export_crate.log",
     localrule: True
-    conda:
-        "../../../envs/audit.yaml"
     params:
         **job("export_crate", "beirflow.extensions.exchange.crate:export_crate"),
     message:
         "describe the results as an RO-Crate"
-    shell:
-        RUN_JOB
 
 
-rule compare:
+use rule audit_job as compare with:
     log:
         "<results>/logs/compare.log",
     localrule: True
-    conda:
-        "../../../envs/audit.yaml"
     params:
         **job("compare", "beirflow.extensions.exchange.compare:compare"),
         other=experiment.options("compare").get("other"),
     message:
         "compare two results folders"
-    shell:
-        RUN_JOB
 
 
-rule leaderboard:
+use rule audit_job as leaderboard with:
     log:
         "<results>/logs/leaderboard.log",
     localrule: True
-    conda:
-        "../../../envs/audit.yaml"
     params:
         **job(
             "leaderboard",
@@ -108,5 +90,3 @@ rule leaderboard:
         codes=lambda wildcards: this_run.codes,
     message:
         "verify the folders and write their leaderboard"
-    shell:
-        RUN_JOB

@@ -16,7 +16,7 @@ corpora_of_task = lambda wildcards: expand(
 )
 
 
-rule export_mteb:
+use rule report_job as export_mteb with:
     input:
         means=lambda wildcards: at(layout.METRICS).format(
             system=wildcards.system, dataset=dataset_of_task[wildcards.task]
@@ -29,8 +29,6 @@ rule export_mteb:
     wildcard_constraints:
         task=one_of(dataset_of_task),
     localrule: True
-    conda:
-        "../../../envs/report.yaml"
     params:
         **job("export_mteb", "beirflow.extensions.exchange.mteb:export_mteb"),
         languages=lambda wildcards: mteb_tasks[
@@ -38,11 +36,9 @@ rule export_mteb:
         ].languages,
     message:
         "write {wildcards.task} of {wildcards.system} in MTEB's format"
-    shell:
-        RUN_JOB
 
 
-rule export_task:
+use rule report_job as export_task with:
     input:
         corpus=corpora_of_task,
     output:
@@ -52,8 +48,6 @@ rule export_task:
     wildcard_constraints:
         task=one_of([entry["task"] for entry in own_tasks.values()]),
     localrule: True
-    conda:
-        "../../../envs/report.yaml"
     params:
         **job("export_task", "beirflow.extensions.exchange.mteb:export_task"),
         dataset=lambda wildcards: dataset_of_task[wildcards.task],
@@ -63,11 +57,9 @@ rule export_task:
         ].split,
     message:
         "write the metadata of {wildcards.task}"
-    shell:
-        RUN_JOB
 
 
-rule write_model_index:
+use rule report_job as write_model_index with:
     input:
         results=expand(
             at(exchanged.MTEB_RESULT),
@@ -80,8 +72,6 @@ rule write_model_index:
     log:
         "<results>/logs/write_model_index/{system}.log",
     localrule: True
-    conda:
-        "../../../envs/report.yaml"
     params:
         **job(
             "write_model_index", "beirflow.extensions.exchange.mteb:write_model_index"
@@ -91,5 +81,3 @@ rule write_model_index:
         left_out=[name for name in experiment.chosen_rows if name not in mteb_tasks],
     message:
         "write model-index metadata of {wildcards.system}"
-    shell:
-        RUN_JOB

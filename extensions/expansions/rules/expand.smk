@@ -4,7 +4,7 @@ An interrupted job resumes from its log, which is not declared.
 """
 
 
-rule fetch_expansion_model:
+use rule encode_job as fetch_expansion_model with:
     input:
         lambda wildcards: [
             *map(on_this_machine, experiment.expansions.files(wildcards.expansion))
@@ -19,8 +19,6 @@ rule fetch_expansion_model:
             + experiment.expansions.of_kind("weights")
         ),
     localrule: True
-    conda:
-        "../../../envs/encode.yaml"
     params:
         **job(
             "fetch_expansion_model",
@@ -35,11 +33,9 @@ rule fetch_expansion_model:
         ],
     message:
         "resolve the model files of {wildcards.expansion}"
-    shell:
-        RUN_JOB
 
 
-rule write_queries:
+use rule encode_job as write_queries with:
     input:
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
@@ -51,8 +47,6 @@ rule write_queries:
         "<results>/logs/write_queries/{expansion}/{dataset}/chunk-{chunk}.log",
     wildcard_constraints:
         expansion=one_of(experiment.expansions.of_kind("queries")),
-    conda:
-        "../../../envs/encode.yaml"
     threads: gpu_threads
     resources:
         gpu=gpu_places,
@@ -62,11 +56,9 @@ rule write_queries:
         precision=config["precision"],
     message:
         "write queries for chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.expansion}"
-    shell:
-        RUN_JOB
 
 
-rule weigh_words:
+use rule encode_job as weigh_words with:
     input:
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
@@ -78,8 +70,6 @@ rule weigh_words:
         "<results>/logs/weigh_words/{expansion}/{dataset}/chunk-{chunk}.log",
     wildcard_constraints:
         expansion=one_of(experiment.expansions.of_kind("weights")),
-    conda:
-        "../../../envs/encode.yaml"
     threads: gpu_threads
     resources:
         gpu=gpu_places,
@@ -89,5 +79,3 @@ rule weigh_words:
         precision=config["precision"],
     message:
         "weigh the words of chunk {wildcards.chunk} of {wildcards.dataset} with {wildcards.expansion}"
-    shell:
-        RUN_JOB

@@ -6,7 +6,7 @@ An interrupted training resumes from its checkpoint, which is not declared.
 from beirflow.extensions.genq.parameters import part_of_training, trained_systems
 
 
-rule train_encoder:
+use rule encode_job as train_encoder with:
     input:
         documents=at(layout.DOCUMENTS),
         corpus=at(layout.CORPUS),
@@ -20,8 +20,6 @@ rule train_encoder:
         "<results>/logs/train_encoder/{system}/{dataset}.log",
     wildcard_constraints:
         system=one_of(trained_systems(experiment)),
-    conda:
-        "../../../envs/encode.yaml"
     threads: gpu_threads
     resources:
         gpu=gpu_places,
@@ -33,5 +31,3 @@ rule train_encoder:
         precision=config["precision"],
     message:
         "train {wildcards.system} on {wildcards.dataset}"
-    shell:
-        RUN_JOB

@@ -6,7 +6,7 @@ Answers of the judge are cached next to its grades, undeclared, so that none is 
 from beirflow.extensions.judging import layout as judging_files
 
 
-rule pool_unjudged:
+use rule report_job as pool_unjudged with:
     input:
         documents=at(layout.DOCUMENTS),
         queries=at(layout.QUERIES),
@@ -20,18 +20,14 @@ rule pool_unjudged:
         record=at(judging_files.POOL_RECORD),
     log:
         "<results>/logs/pool_unjudged/{dataset}.log",
-    conda:
-        "../../../envs/report.yaml"
     params:
         **job("pool_unjudged", "beirflow.extensions.judging.pool:pool_unjudged"),
         pool_depth=config["pool_depth"],
     message:
         "pool the unjudged documents of {wildcards.dataset}"
-    shell:
-        RUN_JOB
 
 
-rule judge_pool:
+use rule data_job as judge_pool with:
     input:
         pool=at(judging_files.POOL),
         documents=at(layout.DOCUMENTS),
@@ -47,18 +43,14 @@ rule judge_pool:
     wildcard_constraints:
         dataset=one_of(experiment.datasets if config["judge"] else []),
     localrule: True
-    conda:
-        "../../../envs/data.yaml"
     params:
         **job("judge_pool", "beirflow.extensions.judging.judge:judge_pool"),
         judge=config["judge"],
     message:
         "grade the pool of {wildcards.dataset} with the judge"
-    shell:
-        RUN_JOB
 
 
-rule write_judge_page:
+use rule audit_job as write_judge_page with:
     input:
         sample=at(judging_files.SAMPLE),
         judged=at(judging_files.JUDGED),
@@ -71,12 +63,8 @@ rule write_judge_page:
         page=at(judging_files.PAGE),
     log:
         "<results>/logs/write_judge_page/{dataset}.log",
-    conda:
-        "../../../envs/audit.yaml"
     params:
         **job("write_judge_page", "beirflow.extensions.judging.page:write_judge_page"),
         main_measure=experiment.main_measure,
     message:
         "compare the judge of {wildcards.dataset} with human grades"
-    shell:
-        RUN_JOB

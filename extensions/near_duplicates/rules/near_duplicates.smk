@@ -3,7 +3,7 @@
 from beirflow.extensions.near_duplicates import layout as near_files
 
 
-rule find_near_duplicates:
+use rule data_job as find_near_duplicates with:
     input:
         documents=at(layout.DOCUMENTS),
         queries=at(layout.QUERIES),
@@ -21,8 +21,6 @@ rule find_near_duplicates:
         "<results>/logs/find_near_duplicates/{dataset}/{other}.log",
     wildcard_constraints:
         other=one_of(experiment.datasets),
-    conda:
-        "../../../envs/data.yaml"
     params:
         **job(
             "find_near_duplicates",
@@ -31,5 +29,3 @@ rule find_near_duplicates:
         main_measure=experiment.main_measure,
     message:
         "find near-duplicates of {wildcards.dataset} in {wildcards.other}"
-    shell:
-        RUN_JOB

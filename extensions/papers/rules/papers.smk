@@ -6,7 +6,7 @@ from beirflow.extensions.papers.files import paper_files
 papers = paper_files(config["papers"])
 
 
-rule compare_paper:
+use rule report_job as compare_paper with:
     input:
         paper=lambda wildcards: on_this_machine(str(papers[wildcards.paper])),
         means=rules.write_report.input.means,
@@ -24,8 +24,6 @@ rule compare_paper:
     wildcard_constraints:
         paper=one_of(papers),
     localrule: True
-    conda:
-        "../../../envs/report.yaml"
     params:
         **job("compare_paper", "beirflow.extensions.papers.page:compare_paper"),
         described={
@@ -33,8 +31,6 @@ rule compare_paper:
         },
     message:
         "compare the printed values of {wildcards.paper}"
-    shell:
-        RUN_JOB
 
 
 # The page of each, in a word: snakemake --cores 8 -- papers/contriever-2021

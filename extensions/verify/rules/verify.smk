@@ -5,7 +5,7 @@ verified = experiment.options("verify")
 verified_datasets = {"dataset": experiment.chosen_datasets if verified else []}
 
 
-rule verify:
+use rule audit_job as verify with:
     input:
         documents=expand(at(layout.DOCUMENTS), **verified_datasets),
         queries=expand(at(layout.QUERIES), **verified_datasets),
@@ -23,8 +23,6 @@ rule verify:
     log:
         "<results>/logs/verify.log",
     localrule: True
-    conda:
-        "../../../envs/audit.yaml"
     params:
         **job(
             "verify",
@@ -34,5 +32,3 @@ rule verify:
         request=verified,
     message:
         "verify the result of others"
-    shell:
-        RUN_JOB

@@ -220,7 +220,7 @@ def rule_names() -> list[str]:
     """Return the names of rules in the Snakefile and the rule files; one that a loop makes has wildcards, and is no target."""
     files = (path for folder in with_extensions(WORKFLOW / "rules") for path in sorted(folder.glob("*.smk")))
     texts = (path.read_text(encoding="utf-8") for path in (WORKFLOW / "Snakefile", *files))
-    return [name for text in texts for name in re.findall(r"^rule (\w+):", text, re.MULTILINE)]
+    return [name for text in texts for name in re.findall(r"^(?:use )?rule (?:\w+ as )?(\w+)", text, re.MULTILINE)]
 
 
 def _run_snakemake(arguments: Sequence[str], typed: Sequence[str]) -> int:
