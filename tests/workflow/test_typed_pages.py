@@ -83,7 +83,7 @@ def test_every_command_is_typed_or_there_is_a_reason_why_not(folder: Path) -> No
         "snakemake --cores 8 --configfile my.yaml -- results/mine": lambda: edit(
             folder, lambda config: config.update(results="results/mine")
         ),
-        "beirflow try my.yaml --text": lambda: edit(folder, lambda config: config.pop("results")),
+        "beirflow tokens my.yaml": lambda: edit(folder, lambda config: config.pop("results")),
         "ssh-keygen": lambda: sign(folder),
         f"beirflow audit {places['/copy/results']} --sample": lambda: share(folder),
         "beirflow gate": lambda: edit(folder, lambda config: config.update(gate={"baseline": places["/copy/results"]})),

@@ -27,7 +27,6 @@ COMMANDS = {
     "explain": "explain",
     "evaluate": "evaluate",
     "list": "listing",
-    "doctor": "doctor",
 }
 """The commands of the core, in the order of the help, and their modules here."""
 

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from beirflow.cli.doctor.finding import OK, PROBLEM, WARNING, Finding
+from beirflow.extensions.doctor.finding import OK, PROBLEM, WARNING, Finding
 
 EXTRAS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "models": ("dense, sparse, late-interaction and re-ranking models", ("torch", "transformers", "tokenizers")),

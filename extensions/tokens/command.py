@@ -1,7 +1,7 @@
-"""The tokens that each model of a configuration reads of one text, for ``beirflow try --text``."""
+"""``beirflow tokens``: the tokens that each model of a configuration reads of one text."""
 
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,13 +9,22 @@ if TYPE_CHECKING:
     from beirflow.config.experiment import Experiment
     from beirflow.data.document_text import Kind
 
+HELP = "print the tokens that each model of a configuration reads of a text"
+
 MOST_SETTINGS = 3  # most settings of one system, which may differ by dataset, that are shown
 CAREFUL = 2  # exit status where a model cannot be read
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the option of the text."""
-    parser.add_argument("--text", metavar="TEXT", help="print the tokens that each model reads of this text, and run nothing")
+    """Add what the command takes."""
+    parser.add_argument("config", metavar="my.yaml", help="a configuration")
+    parser.add_argument("text", metavar="TEXT", help="the text")
+    parser.epilog = 'Example: beirflow tokens my.yaml "a sentence"'
+
+
+def main(options: Namespace) -> int:
+    """Print the tokens; return the exit status."""
+    return print_tokens([options.config], options.text)
 
 
 def print_tokens(config_files: Sequence[str], text: str) -> int:

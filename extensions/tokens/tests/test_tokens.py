@@ -7,7 +7,7 @@ import pytest
 import yaml
 from transformers import AutoTokenizer
 
-from beirflow.cli.tokens import print_tokens
+from beirflow.extensions.tokens.command import print_tokens
 from beirflow.families.postings.analyzer import analyze
 from tiny_bert import save_tiny_bert
 from tiny_colbert import save_colbert

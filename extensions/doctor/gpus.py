@@ -4,8 +4,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from beirflow.cli.doctor.finding import DEADLINE, OK, PROBLEM, WARNING, Finding
-from beirflow.cli.doctor.packages import installed
+from beirflow.extensions.doctor.finding import DEADLINE, OK, PROBLEM, WARNING, Finding
+from beirflow.extensions.doctor.packages import installed
 
 PROBE = """
 import json

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from beirflow.cli.doctor.finding import OK, PROBLEM, WARNING, Finding
+from beirflow.extensions.doctor.finding import OK, PROBLEM, WARNING, Finding
 
 LITTLE = 5e9  # bytes of a disk below which a run may not fit: the corpora of a middling dataset and their vectors
 FEW_FILES = 10_000
@@ -76,26 +76,14 @@ def cgroup_limits(
 ) -> tuple[float | None, float | None]:
     """Return the cores and the bytes of memory to which control groups limit this process; None without a limit.
 
-    The limit is the least of its group and those above it, in either version of control groups.
+    The limit is the least of its group and those above it.
     """
-    try:
-        lines = [line.split(":", 2) for line in process.read_text().splitlines()]
-    except OSError:
-        return None, None
-    cores, memory = list[float](), list[float]()
-    for _, controllers, path in (line for line in lines if len(line) == 3):
-        names = [controllers, *controllers.split(",")] if controllers else [""]
-        for top in dict.fromkeys(root / name for name in names if not name or {*name.split(",")} & {"cpu", "memory"}):
-            below = top / path.lstrip("/")
-            for group in (each for each in (below, *below.parents) if each == top or top in each.parents):
-                cores += _cores_of(group)
-                memory += [*_numbers(group / "memory.max"), *_numbers(group / "memory.limit_in_bytes")]
-    return min(cores, default=None), min(memory, default=None)
-
-
-def _cores_of(group: Path) -> list[float]:
-    both = _numbers(group / "cpu.max") or [*_numbers(group / "cpu.cfs_quota_us"), *_numbers(group / "cpu.cfs_period_us")]
-    return [both[0] / both[1]] if len(both) > 1 and both[0] > 0 else []
+    lines = process.read_text().splitlines() if process.is_file() else []
+    own = [root / line.removeprefix("0::").lstrip("/") for line in lines if line.startswith("0::")]
+    groups = [group for below in own for group in (below, *below.parents) if group == root or root in group.parents]
+    shares = [numbers for group in groups if len(numbers := _numbers(group / "cpu.max")) == 2]
+    memory = [number for group in groups for number in _numbers(group / "memory.max")]
+    return min((quota / period for quota, period in shares), default=None), min(memory, default=None)
 
 
 def _numbers(path: Path) -> list[float]:
