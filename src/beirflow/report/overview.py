@@ -76,24 +76,18 @@ def closest_target(target: str, results: str, experiment: Experiment, rules: Col
     if target.startswith("--") or "=" in target:
         return "; after -- there are only targets: write options before it, snakemake --config … -- summary, or leave -- out"
     folder, known = f"{PurePath(results)}/", _known(experiment)
-    fixed = [f"{folder}{pattern}" for pattern in PATTERNS if "{" not in pattern]
-    if not target.startswith(folder):
-        parts = PurePath(target).parts
-        # Perhaps the user is mistaken about the folder of the results.
-        for path in ("/".join(parts[start:]) for start in range(len(parts))):
-            if near := next((near for pattern in PATTERNS if (near := _near(path, pattern, known))), ""):
-                return f"; did you mean {folder + near!r}?"
-        return nearest(target, [*fixed, *rules, *(near for word in WORDS if (near := _near(target, word, known)))])
-    path = target.removeprefix(folder)
-    if not any(pattern.names_in(path) is not None for pattern in PATTERNS):
-        others = [str(PurePath(path).with_suffix(suffix)) for suffix in ("", ".svg", ".csv", ".json", ".html")]
-        first, _, rest = path.partition("/")
-        near_first = get_close_matches(first, sorted({pattern.partition("/")[0] for pattern in PATTERNS if "/" in pattern}))
-        others += [f"{each}/{rest}" for each in near_first]
-        near_paths = {f"{folder}{near}" for each in others for pattern in PATTERNS if (near := _near(each, pattern, known))}
-        return nearest(target, near_paths or fixed)
-    near_paths = {f"{folder}{near}" for pattern in PATTERNS if (near := _near(path, pattern, known)) and near != path}
-    return nearest(target, near_paths)
+    path = PurePath(target.removeprefix(folder))
+    first, *rest = path.parts
+    near_first = get_close_matches(first, sorted({pattern.partition("/")[0] for pattern in PATTERNS if "/" in pattern}))
+    tried = [path, *(path.with_suffix(suffix) for suffix in ("", ".svg", ".csv", ".json", ".html"))]
+    tried += [PurePath(each, *rest) for each in near_first]
+    # Perhaps the user is mistaken about the folder of the results.
+    tried += [PurePath(*path.parts[start:]) for start in range(1, len(path.parts))]
+    found = {f"{folder}{near}" for each in tried for pattern in PATTERNS if (near := _near(str(each), pattern, known))}
+    if found:
+        return "" if target in found else nearest(target, found) or f"; did you mean {min(found)!r}?"
+    words = (near for word in WORDS if (near := _near(target, word, known)))
+    return nearest(target, [*(f"{folder}{pattern}" for pattern in PATTERNS if "{" not in pattern), *rules, *words])
 
 
 def _known(experiment: Experiment) -> dict[str, list[str]]:
