@@ -38,25 +38,6 @@ use rule report_job as compare_systems with:
         "test differences between all pairs of systems"
 
 
-use rule data_job as tabulate_confusion with:
-    input:
-        means=expand(at(layout.METRICS), **corpora),
-        runs=expand(at(layout.RUN), **corpora),
-        qrels=expand(at(layout.QRELS), dataset=experiment.chosen_datasets),
-        corpus=expand(at(layout.CORPUS), dataset=experiment.chosen_datasets),
-    output:
-        confusion=at(layout.CONFUSION),
-    log:
-        "<results>/logs/tabulate_confusion.log",
-    params:
-        **job("tabulate_confusion", "beirflow.evaluation.confusion:tabulate_confusion"),
-        corpora=experiment.chosen_datasets,
-        rows=experiment.chosen_rows,
-        cutoffs=config["cutoffs"],
-    message:
-        "tabulate the confusion matrix of every system"
-
-
 use rule report_job as collect_costs with:
     input:
         means=expand(at(layout.METRICS), **corpora),

@@ -162,7 +162,6 @@ def _files() -> Mapping[str, str]:
         layout.SIGNIFICANCE: "every two systems compared on every dataset and mean",
         layout.UNCERTAINTY: "every mean and rank with its interval",
         layout.NANOBEIR: "whether NanoBEIR orders systems as the full datasets do",
-        layout.CONFUSION: "TP, FP, FN, TN and accuracy for every cutoff",
         layout.COST: "time, memory and disk",
         layout.SYSTEMS: "every setting of every system, and its origin",
         layout.INSPECTION: "sampled queries with their documents and hits",

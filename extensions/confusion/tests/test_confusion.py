@@ -13,7 +13,7 @@ from beir_writer import write_corpus_record
 from beirflow.core.errors import DataError
 from beirflow.core.records import Job
 from beirflow.data.corpus_files import RELEVANT_FROM
-from beirflow.evaluation.confusion import COLUMNS, tabulate_confusion
+from beirflow.extensions.confusion.confusion import COLUMNS, tabulate_confusion
 from results_writer import write_metrics, write_run
 
 DOCUMENTS = [f"d{number}" for number in range(9)]

@@ -1,6 +1,6 @@
 """The confusion matrix of retrieval: the first k documents against all others, relevant or not.
 
-``docs/files.md`` describes ``confusion.csv``.
+The README describes ``confusion.csv``.
 """
 
 from collections.abc import Mapping, Sequence
