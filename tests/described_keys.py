@@ -192,7 +192,7 @@ def measures_table() -> list[str]:
 def targets_table() -> list[str]:
     """Return the table of the core's targets; those of extensions are in their READMEs."""
     added = {name for each in extensions() for name in (*each.targets, *each.commands)}
-    added |= {re.sub(r"\{(\w+)\}", r"<\1>", f"results/{path}") for each in extensions() for path in each.files}
+    added |= {re.sub(r"\{(\w+)\}", r"<\1>", f"results/{path}") for each in extensions() for path in each.patterns if path.content}
     rows = ((str(row["target"]), str(row["content"])) for row in _targets(load_experiment({})).rows)
     return _columns("target", "content", ((f"`{name}`", content) for name, content in rows if name not in added))
 

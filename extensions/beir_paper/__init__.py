@@ -19,7 +19,6 @@ EXTENSION = Extension(
     folder=Path(__file__).parent,
     patterns=patterns_in(layout),
     targets={"beir_paper": (layout.PAGE, "the BEIR paper besides its scores")},
-    files={layout.PAGE: "overlap, lengths, annotation bias and efficiency of the BEIR paper"},
     names={"table": lambda _: [*TABLES], "figure": lambda _: [*FIGURES]},
     pages={layout.RECORD: Page(layout.PAGE, "Tables, figures and findings of the BEIR paper besides scores", _printed)},
     note=(

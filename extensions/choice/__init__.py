@@ -33,7 +33,6 @@ EXTENSION = Extension(
     folder=Path(__file__).parent,
     patterns=patterns_in(layout),
     targets={"choice": (layout.PAGE, "quality against latency, bytes and prices")},
-    files={layout.PAGE: "recommended system: quality against latency, bytes and prices"},
     pages={layout.RECORD: Page(layout.PAGE, configured=("prices", "choice"))},
     without_influence=("choice",),
 )

@@ -2,6 +2,6 @@
 
 from beirflow.core.patterns import Derived
 
-PAGE = Derived("choice.html")
+PAGE = Derived("choice.html", "recommended system: quality against latency, bytes and prices")
 TABLE = Derived("choice.csv")
 RECORD = Derived("choice.json")

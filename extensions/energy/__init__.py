@@ -44,7 +44,6 @@ EXTENSION = Extension(
     keys=Keys,
     folder=Path(__file__).parent,
     patterns=(ENERGY,),
-    files={COST: "time, memory, disk and energy"},
     from_outside={COST: COLUMNS},
     observer=Observer(_around, _gpu),
     additions={

@@ -61,13 +61,6 @@ EXTENSION = Extension(
     keys=Keys,
     folder=Path(__file__).parent,
     patterns=patterns_in(layout),
-    files={
-        layout.OPEN_RUN: "run in TREC format with an ir_metadata header",
-        layout.PREDICTIONS: "top documents as predictions of MTEB",
-        layout.MTEB_RESULT: "result in MTEB's format",
-        layout.OWN_TASK: "metadata of a task of your own, as MTEB has them",
-        layout.CRATE: "results as a Workflow Run RO-Crate",
-    },
     commands={
         "compare": Command(
             f"{COMMANDS}.compare",

@@ -2,17 +2,17 @@
 
 from beirflow.core.patterns import Derived, Pattern
 
-OPEN_RUN = Derived("open-runs/{system}/{dataset}.trec.gz")  # a run in TREC form with a header that says where it comes from
+OPEN_RUN = Derived("open-runs/{system}/{dataset}.trec.gz", "run in TREC format with an ir_metadata header")
 
-PREDICTIONS = Derived("predictions/{system}/{dataset}.top-{depth}.json")  # the first documents of a run in MTEB's form
+PREDICTIONS = Derived("predictions/{system}/{dataset}.top-{depth}.json", "top documents as predictions of MTEB")
 
-MTEB_RESULT = Derived("mteb/{system}/{task}.json")  # of a task of MTEB, in its form
+MTEB_RESULT = Derived("mteb/{system}/{task}.json", "result in MTEB's format")
 
-OWN_TASK = Derived("mteb-tasks/{task}.json")  # the metadata of a task of one's own
+OWN_TASK = Derived("mteb-tasks/{task}.json", "metadata of a task of your own, as MTEB has them")
 MODEL_INDEX = Derived("mteb/{system}/model-index.yaml")
 EVAL_RESULT = Derived("mteb/{system}/eval_results/{task}.yaml")
 
-CRATE = Derived("ro-crate-metadata.json")
+CRATE = Derived("ro-crate-metadata.json", "results as a Workflow Run RO-Crate")
 CRATE_CODE = Pattern("code")
 CRATE_CONFIGURATION = Derived("code/configuration.yaml")
 CRATE_README = Derived("README.md")

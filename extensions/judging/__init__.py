@@ -31,10 +31,6 @@ EXTENSION = Extension(
     keys=Keys,
     folder=Path(__file__).parent,
     patterns=patterns_in(layout),
-    files={
-        layout.POOL: "unjudged documents in the first ranks of all systems",
-        layout.PAGE: "the same judged by a model",
-    },
     not_rebuilt=(layout.POOL, layout.POOL_RECORD, layout.JUDGED, layout.SAMPLE, layout.RECORD),
     check=_check,
     without_influence=("pool_depth", "judge"),

@@ -9,5 +9,4 @@ from beirflow.extensions.near_duplicates import layout
 EXTENSION = Extension(
     folder=Path(__file__).parent,
     patterns=patterns_in(layout),
-    files={layout.SCORES: "scores with and without the queries that another dataset has too"},
 )

@@ -49,7 +49,6 @@ EXTENSION = Extension(
     keys=Keys,
     patterns=patterns_in(layout),
     targets={"papers/{paper}": (layout.PAGE, "printed values beside computed ones")},
-    files={layout.PAGE: "printed values of a paper beside computed ones; in a word: papers/<paper>"},
     names={"paper": _names},
     pages={Pattern(layout.RECORD(paper=each)): Page(page, each, partial(_printed, each)) for each, page in PAGES.items()},
     commands={"paper": Command(f"{__name__}.commands.paper")},

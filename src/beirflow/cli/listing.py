@@ -148,31 +148,12 @@ FURTHER_WORDS = {
 
 def _files() -> Mapping[str, str]:
     """Return the files that a target may name, with their content; docs/targets.md has more of each."""
-    from beirflow.core import layout
-    from beirflow.core.extensions import extensions
+    from beirflow.core.kinds import PATTERNS
+    from beirflow.core.layout import FIGURE_PDF, TABLE_TEX
     from beirflow.report.registry import functions
 
-    files = {
-        layout.SUMMARY: "every system on every dataset, and the averages",
-        layout.REPORT: "the report",
-        layout.METRICS: "means of one system on one dataset; .parquet has every query",
-        layout.SCORES: "every measure of every query of all systems",
-        layout.TREC_RUN: "a run in TREC form",
-        layout.ANSERINI_RUN: "the same as Pyserini writes it",
-        layout.SIGNIFICANCE: "every two systems compared on every dataset and mean",
-        layout.UNCERTAINTY: "every mean and rank with its interval",
-        layout.NANOBEIR: "whether NanoBEIR orders systems as the full datasets do",
-        layout.COST: "time, memory and disk",
-        layout.SYSTEMS: "every setting of every system, and its origin",
-        layout.INSPECTION: "sampled queries with their documents and hits",
-        layout.MATCHES: "the terms or tokens that these hits match",
-        layout.FIGURE_PDF: f"a figure, also .svg: {', '.join(functions('figure'))}",
-        layout.TABLE_TEX: f"a table, also .md: {', '.join(functions('table'))}",
-        layout.CITATIONS: "BibTeX of the datasets",
-        layout.LATENCY: "milliseconds per query",
-        layout.EXPLANATION: "why a result differs from a published score",
-        **{path: content for extension in extensions() for path, content in extension.files.items()},
-    }
+    named: dict[str, str] = {FIGURE_PDF: f": {', '.join(functions('figure'))}", TABLE_TEX: f": {', '.join(functions('table'))}"}
+    files = {path: f"{path.content}{named.get(path, '')}" for path in PATTERNS if path.content}
     return {path.replace("{", "<").replace("}", ">"): content for path, content in files.items()}
 
 

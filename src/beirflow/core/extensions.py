@@ -116,7 +116,6 @@ class Extension:
     patterns: tuple[Pattern, ...] = ()  # of its files below the results
     # by word, which may be a pattern too, the file that it makes and its description
     targets: Mapping[str, tuple[Pattern, str]] = field(default_factory=dict)
-    files: Mapping[Pattern, str] = field(default_factory=dict)  # descriptions of files that users may request
     # by name in a pattern, its values in an Experiment
     names: Mapping[str, Callable[[Any], Iterable[str]]] = field(default_factory=dict)
     pages: Mapping[Pattern, Page] = field(default_factory=dict)  # by the pattern of their record

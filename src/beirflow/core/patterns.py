@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from types import ModuleType
+from typing import Self
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 """Form of the name of a system, a dataset or the like: it names one folder and never leaves it."""
@@ -15,9 +16,19 @@ SAFE_PATH = re.compile(rf"{NAME}(?:/{NAME})*")
 
 
 class Pattern(str):
-    """A path below the results, with the names that it depends on in braces."""
+    """A path below the results, with the names that it depends on in braces.
 
-    __slots__ = ()
+    ``content`` says what such a file holds; it is empty of files that nobody asks for by name.
+    """
+
+    __slots__ = ("content",)
+    content: str
+
+    def __new__(cls, path: str, content: str = "") -> Self:
+        """Make a pattern."""
+        made = super().__new__(cls, path)
+        made.content = content
+        return made
 
     def __call__(self, **names: str | int | None) -> str:
         """Return the path below the results, given a value for every name in braces."""
