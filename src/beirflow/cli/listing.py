@@ -10,10 +10,8 @@ if TYPE_CHECKING:
 
 HELP = "list known systems, datasets, measures or targets"
 
-WIDEST = 120  # characters of a line, unless the terminal is narrower
-NARROWEST = 80
+WIDEST, NARROWEST = 120, 8  # characters of a line, and to which a column is wrapped at most
 SOME = 6  # names of systems or datasets in a line
-LEAST = 8  # characters to which a column is cut at most
 
 Row = dict[str, Any]
 
@@ -158,32 +156,21 @@ def _files() -> Mapping[str, str]:
 
 
 def _table(rows: Sequence[Row]) -> list[str]:
-    """Return rows as aligned lines that fit the terminal; the first column is never cut."""
-    import shutil
-    import textwrap
+    """Return rows as aligned lines of at most ``WIDEST`` characters; cells are wrapped, but for those of the first column."""
+    from itertools import zip_longest
+    from textwrap import wrap
 
-    header = [*rows[0]]
-    numbers = {key for key in header if all(isinstance(row[key], int | None) and not isinstance(row[key], bool) for row in rows)}
-    cells = [header, *([_shown(row[key]) for key in header] for row in rows)]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(header))]
-    widest = max(NARROWEST, min(WIDEST, shutil.get_terminal_size().columns)) if sys.stdout.isatty() else WIDEST
-    while sum(widths) + 2 * (len(widths) - 1) > widest and max(widths[1:], default=0) > LEAST:
+    cells = [[*rows[0]], *([_shown(value) for value in row.values()] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    while sum(widths) + 2 * (len(widths) - 1) > WIDEST and max(widths[1:]) > NARROWEST:
         widths[widths.index(max(widths[1:]), 1)] -= 1
     lines = []
-    for *first, last in cells:
-        # A sentence after a name is wrapped; cells of several columns are cut.
-        for end in (textwrap.wrap(last, widths[-1]) or [""]) if len(header) == 2 else [last]:
-            parts = [
-                f"{_cut(cell, width):{'>' if key in numbers else '<'}{width}}"
-                for key, cell, width in zip(header, [*first, end], widths, strict=True)
-            ]
-            lines.append("  ".join(parts).rstrip())
-            first = [""] * len(first)
+    for row in cells:
+        parts = [wrap(cell, width) for cell, width in zip(row, widths, strict=True)]
+        for line in zip_longest(*parts, fillvalue=""):
+            aligned = (f"{each:{'>' if each[:1].isdigit() else '<'}{width}}" for each, width in zip(line, widths, strict=True))
+            lines.append("  ".join(aligned).rstrip())
     return lines
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def _shown(value: Any) -> str:
