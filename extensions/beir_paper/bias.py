@@ -1,6 +1,8 @@
 """Annotation bias, section 6 of the BEIR paper, ``bias.csv`` of ``README.md``: the possible effect of unjudged documents."""
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,7 +13,7 @@ import pytrec_eval
 from beirflow.core.csv_files import write_csv
 from beirflow.core.records import Job, read_json
 from beirflow.data.corpus_files import read_table, relevant_from
-from beirflow.evaluation.extra_judgements import PAIR, judges_of, read_extra, with_extra
+from beirflow.evaluation.extra_judgements import PAIR, read_extra, with_extra
 from beirflow.evaluation.measures import measure
 from beirflow.extensions.beir_paper.printed_values import load_paper
 from beirflow.ranking.run_file import read_run
@@ -47,7 +49,7 @@ def measure_bias(
     own_zeros = {name for name in qrels if RANDOM_ZEROS not in name.split(".")}
     pooled = {name: name in own_zeros and bool((table["score"].to_numpy() <= 0).any()) for name, table in qrels.items()}
     extra = {name: read_extra(path, qrels[name]) for name, path in (extra_paths or {}).items() if name in qrels}
-    judges = {name: judges_of(path) for name, path in (extra_paths or {}).items() if name in qrels}
+    judges = {name: _judges(path) for name, path in (extra_paths or {}).items() if name in qrels}
     of_pair: dict[tuple[str, str], dict[str, float]] = {}
     for means_path, run_path in zip(means_paths, run_paths, strict=True):
         means = read_json(means_path)
@@ -116,3 +118,10 @@ def _mean(corpora: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Return the plain mean of every number that all corpora have."""
     shared = [key for key in corpora[0] if all(key in values for values in corpora)]
     return {key: sum(values[key] for values in corpora) / len(corpora) for key in shared}
+
+
+def _judges(path: str) -> set[str]:
+    """Return the judges of further judgements: ``people``, and ``model`` with its name in the line."""
+    lines = Path(path).read_text(encoding="utf-8").split("\n") if path.endswith(".jsonl") else []
+    named = {json.loads(line).get("judge") for line in lines if line.strip()} or {None}
+    return {"people" if judge is None else f"model {judge}" for judge in named}

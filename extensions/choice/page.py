@@ -26,7 +26,6 @@ from beirflow.report.pages import (
     listed,
     number,
     numbers,
-    p_value,
     record_derived_files,
     short,
     texts,
@@ -164,6 +163,11 @@ def limits(table: pd.DataFrame) -> Iterator[tuple[str, str]]:
         )
 
 
+def _p_value(p: float) -> str:
+    """Return p with four decimals, or ``< 0.0001``."""
+    return "< 0.0001" if p < 0.0001 else f"{p:.4f}"
+
+
 def _load(loads: pd.Series) -> str:
     return f"load average up to {loads.max():.1f} per core"
 
@@ -249,7 +253,7 @@ def systems_tables(table: pd.DataFrame, measure: str) -> tuple[Table, Table]:
         },
         "Compared with the best": {
             **numbers("+z.4f", difference="Difference", differences="95 % interval"),
-            **numbers(p_value, p_holm="p"),
+            **numbers(_p_value, p_holm="p"),
         },
     }
     return (
@@ -283,7 +287,7 @@ def _encoders(table: pd.DataFrame, measure: str) -> Iterator[tuple[str, list[Sca
             "system": SYSTEM,
             measure: Column(measure),
             **numbers("+z.4f", loss="Loss", interval="95 % interval"),
-            **numbers(p_value, loss_p_holm="p"),
+            **numbers(_p_value, loss_p_holm="p"),
             "exact@10": Column("Exact top 10"),
             "exact@100": Column("Exact top 100"),
             "exact@1000": Column("Exact top 1000"),

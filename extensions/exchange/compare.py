@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from beirflow.audit.chain import is_whole
 from beirflow.audit.checks import UNREADABLE
 from beirflow.audit.folder.listing import list_folder, printable
@@ -29,7 +32,8 @@ from beirflow.extensions.exchange.reproducibility import (
     reproduced,
     root_mean_square_error,
 )
-from beirflow.ranking.run_file import problem_with_order, problem_with_run
+from beirflow.ranking.ranking import byte_order
+from beirflow.ranking.run_file import problem_with_run
 from beirflow.report.pages import write_page
 
 REPRODUCED = [MAIN_MEASURE, "Recall@100"]  # measures whose reproduction is judged: those of the BEIR paper
@@ -156,13 +160,21 @@ def _doubts(sides: list[Path], scored: list[tuple[str, str]], runs: list[tuple[s
         for system, dataset in runs:
             path = layout.RUN(system=system, dataset=dataset)
             run = read_columns(side / path, path)
-            problem = problem_with_run(run) or problem_with_order(run)
+            problem = problem_with_run(run) or _problem_with_order(run)
             about[path] = [problem] if problem else []
             qrels, values = side / layout.QRELS(dataset=dataset), side / layout.PER_QUERY(system=system, dataset=dataset)
             if not about[path] and qrels.is_file() and values.is_file():
                 about[layout.METRICS(system=system, dataset=dataset)] += doubts_about_values(side / path, qrels, values)
         doubts += [{"folder": str(side), "file": path, "found": says} for path, all_says in about.items() for says in all_says]
     return doubts
+
+
+def _problem_with_order(run: pa.Table) -> str | None:
+    """Return why the queries of a run are not in order; None if they are."""
+    queries = run["query_id"].combine_chunks().dictionary_encode()
+    query = queries.indices.to_numpy()
+    in_order = (query[1:] >= query[:-1]).all() and (np.diff(byte_order(queries.dictionary)) > 0).all()
+    return None if in_order else "found queries that are not in the byte order of their ids"
 
 
 def _reproduction(sides: list[Path], baseline: str | None, pairs: list[tuple[str, str]]) -> list[dict[str, Any]]:

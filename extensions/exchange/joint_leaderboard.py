@@ -19,7 +19,7 @@ from beirflow.audit.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREA
 from beirflow.audit.gate.comparison import Side, same_data
 from beirflow.audit.manifest import Published
 from beirflow.audit.repairs import Call
-from beirflow.audit.verdict import grades, level, not_checked, verdict_line
+from beirflow.audit.verdict import grades, not_checked, verdict_line
 from beirflow.config.experiment import Experiment
 from beirflow.config.from_manifest import experiment_of, unknown_in
 from beirflow.config.readers import in_domain
@@ -141,7 +141,7 @@ def _verify(folder: ResultsFolder, experiment: Experiment, sample: int, seed: in
         len(causes) > SHOWN
     )
     steps = grades(sections)
-    verified.line, verified.level, verified.not_compared = verdict_line(steps), level(steps), not_checked(sections)
+    verified.line, verified.level, verified.not_compared = verdict_line(steps), level_of(steps), not_checked(sections)
     verified.affected = {result for check in failed for result in check.results}
     for check in (check for checks in sections.values() for check in checks if check.status == NOT_CHECKED):
         for result in check.results:
@@ -230,3 +230,12 @@ def _folders_table(verified: Sequence[Verified]) -> Table:
         **texts("prose", identity="Identity", audit="Audit", found="Found", not_compared="Not compared"),
     }
     return framed("Folders", "What was checked of each folder", frame, columns, name="folders")
+
+
+def level_of(steps: Sequence[tuple[str, str]]) -> str:
+    """Summarise the steps in words; "not" or "partly" precedes those that were not done."""
+    grade_of = dict(steps)
+    words = [f"not {step}" for step in ("intact", "as configured", "replayed") if grade_of[step] != "yes"] or ["replayed"]
+    further = {step: grade_of[step] for step in ("traced to sources", "sampled")}
+    words += [step if grade == "yes" else f"{'not' if grade == 'no' else 'partly'} {step}" for step, grade in further.items()]
+    return ", ".join(words)

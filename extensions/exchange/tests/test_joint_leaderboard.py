@@ -15,7 +15,7 @@ from beirflow.core.errors import DataError
 from beirflow.core.layout import MANIFEST, SUMMARY
 from beirflow.evaluation.summary import TrainedOn
 from beirflow.extensions.exchange import joint_leaderboard
-from beirflow.extensions.exchange.joint_leaderboard import collect_folders
+from beirflow.extensions.exchange.joint_leaderboard import collect_folders, level_of
 from beirflow.extensions.exchange.layout import LEADERBOARD, LEADERBOARD_TABLE
 from forger import Forger, put
 from results_maker import Made, make_results, run_rules
@@ -28,6 +28,13 @@ def collect(folder: Path, experiment: Experiment, *folders: object) -> str:
     return collect_folders(
         folder=str(folder), folders=folders, experiment=experiment, main_measure="NDCG@10", sample=0, seed=None
     )
+
+
+def test_the_words_on_results_are_their_steps() -> None:
+    done = dict.fromkeys(("intact", "as configured", "replayed", "traced to sources", "sampled"), "yes")
+    assert level_of(list(done.items())) == "replayed, traced to sources, sampled"
+    partly = {**done, "traced to sources": "partly", "sampled": "no"}
+    assert level_of(list(partly.items())) == "replayed, partly traced to sources, not sampled"
 
 
 def test_each_folder_is_shown_as_far_as_its_audit_goes(forger: Forger, original: Made, tmp_path: Path) -> None:

@@ -78,15 +78,6 @@ def verdict_line(steps: Sequence[tuple[str, str]]) -> str:
     return " · ".join(f"{step}: {grade}" for step, grade in steps)
 
 
-def level(steps: Sequence[tuple[str, str]]) -> str:
-    """Summarise the steps in words; "not" or "partly" precedes those that were not done."""
-    grade_of = dict(steps)
-    words = [f"not {step}" for step in ("intact", "as configured", "replayed") if grade_of[step] != "yes"] or ["replayed"]
-    further = {step: grade_of[step] for step in ("traced to sources", "sampled")}
-    words += [step if grade == "yes" else f"{'not' if grade == 'no' else 'partly'} {step}" for step, grade in further.items()]
-    return ", ".join(words)
-
-
 def not_checked(sections: Sections) -> list[str]:
     """Return what was not checked: by kind the first finding and the number of others."""
     counted: dict[str, list[str]] = {}

@@ -1,6 +1,5 @@
 """Additional judgements, ``extra_judgements`` in the configuration: TREC qrels, BEIR's TSV or filled pools."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,13 +52,6 @@ def with_extra(qrels: pa.Table, extra: pa.Table) -> pa.Table:
 
 def _pairs(qrels: pa.Table) -> Iterator[tuple[str, str]]:
     return zip(*(qrels[name].to_pylist() for name in PAIR), strict=True)
-
-
-def judges_of(path: str) -> set[str]:
-    """Return the judges of further judgements: ``people``, and ``model`` with its name in the line."""
-    lines = Path(path).read_text(encoding="utf-8").split("\n") if path.endswith(".jsonl") else []
-    named = {json.loads(line).get("judge") for line in lines if line.strip()} or {None}
-    return {"people" if judge is None else f"model {judge}" for judge in named}
 
 
 def _of_pool(path: str) -> Iterator[tuple[int, Judgement]]:

@@ -94,14 +94,6 @@ def problem_with_run(run: pa.Table) -> str | None:
     return None
 
 
-def problem_with_order(run: pa.Table) -> str | None:
-    """Return why the queries of a run are not in order; None if they are."""
-    queries = run["query_id"].combine_chunks().dictionary_encode()
-    query = queries.indices.to_numpy()
-    in_order = (query[1:] >= query[:-1]).all() and (np.diff(byte_order(queries.dictionary)) > 0).all()
-    return None if in_order else "found queries that are not in the byte order of their ids"
-
-
 Columns = tuple[pa.Array, pa.Array, np.ndarray, np.ndarray]
 """Rows of a run, sorted by query and rank: ids of queries and documents, scores and ranks, each of shape (n,)."""
 

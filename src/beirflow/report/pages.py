@@ -209,11 +209,6 @@ def least(value: float) -> str:
     return "< 0.001" if 0 < value < 0.001 else short(value)
 
 
-def p_value(p: float) -> str:
-    """Return p with four decimals, or ``< 0.0001``."""
-    return "< 0.0001" if p < 0.0001 else f"{p:.4f}"
-
-
 def counted(number: int, one: str, many: str | None = None) -> str:
     """Return a count with its noun."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

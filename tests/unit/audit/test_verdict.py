@@ -2,9 +2,9 @@
 
 import pytest
 
-from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check
+from beirflow.audit.checks import FAILED, PASSED, WARNING, Check
 from beirflow.audit.replay.replay import NAME, SOURCES
-from beirflow.audit.verdict import findings, grades, level, verdict_line
+from beirflow.audit.verdict import findings, grades, verdict_line
 
 
 def sections(**changes: list[Check]) -> dict[str, list[Check]]:
@@ -29,12 +29,6 @@ def test_every_step_that_failed_is_in_the_line(section: str, name: str, step: st
     found = grades(sections(**{section: [Check(name, FAILED, "")]}))
     assert [what for what, how in found if how == "failed"] == [step]
     assert f"{step}: failed" in verdict_line(found)
-
-
-def test_the_words_on_results_are_their_steps() -> None:
-    assert level(grades(sections())) == "replayed, traced to sources, sampled"
-    partly = [Check(NAME, PASSED, ""), Check(SOURCES, PASSED, ""), Check(SOURCES, NOT_CHECKED, "")]
-    assert level(grades(sections(replay=partly, sample=[]))) == "replayed, partly traced to sources, not sampled"
 
 
 def test_what_follows_from_a_file_is_one_finding_with_it_and_files_that_one_command_repairs_are_another() -> None:
