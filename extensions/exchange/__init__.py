@@ -1,16 +1,23 @@
-"""Exports to RO-Crate, MTEB and runs with provenance; comparison with other results folders."""
+"""Exports to RO-Crate, MTEB and runs with provenance; comparison with other results folders, and the gate."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from beirflow.core.extensions import Command, Extension, Inventory
-from beirflow.core.keys import LEFT_OUT, OrNull, Text
+from beirflow.core.keys import LEFT_OUT, As, OrNull, Text
 from beirflow.core.patterns import patterns_in
 from beirflow.extensions.exchange import layout
+from beirflow.extensions.exchange.gate_settings import GateSettings, check_gate_settings, check_planned_gate
 from beirflow.extensions.exchange.own_tasks import OwnTask, check_tasks
 
 COMMANDS = f"{__name__}.commands"
+
+
+def _check(experiment: Any, problems: Any) -> None:
+    check_gate_settings(experiment, problems)
+    check_tasks(experiment, problems)
 
 
 def _named(crate: Any) -> set[str]:
@@ -53,6 +60,8 @@ class LeaderboardOptions:
 class Keys:
     """Keys of the configuration."""
 
+    gate: Annotated[Mapping[str, Any], As(GateSettings)] = field(default_factory=dict)
+    """The baseline that the rule gate compares the configured systems with, and the loss that it allows."""
     own_tasks: dict[Text, OwnTask] = field(default_factory=dict)
     """By dataset of your own, its description as a task in MTEB's words, for exports."""
 
@@ -61,7 +70,9 @@ EXTENSION = Extension(
     keys=Keys,
     folder=Path(__file__).parent,
     patterns=patterns_in(layout),
+    targets={"gate": (layout.GATE, "failure if a system became worse")},
     commands={
+        "gate": Command(f"{COMMANDS}.gate"),
         "compare": Command(
             f"{COMMANDS}.compare",
             "comparison with another results folder",
@@ -73,7 +84,8 @@ EXTENSION = Extension(
             options=LeaderboardOptions,
         ),
     },
-    check=check_tasks,
-    without_influence=("own_tasks",),
+    check=_check,
+    planned=check_planned_gate,
+    without_influence=("gate", "own_tasks"),
     inventories=(Inventory(layout.CRATE, _named, layout.CRATE_CODE),),
 )

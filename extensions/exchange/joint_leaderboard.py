@@ -16,7 +16,6 @@ import pandas as pd
 from beirflow.audit.audit import SEED_BITS, Sections, run_checks
 from beirflow.audit.chain import in_words
 from beirflow.audit.checks import EVERYTHING, FAILED, NOT_CHECKED, PASSED, UNREADABLE, Check
-from beirflow.audit.gate.comparison import Side, same_data
 from beirflow.audit.manifest import Published
 from beirflow.audit.repairs import Call
 from beirflow.audit.verdict import grades, not_checked, verdict_line
@@ -27,6 +26,7 @@ from beirflow.core import layout
 from beirflow.core.csv_files import write_csv
 from beirflow.core.errors import DataError
 from beirflow.evaluation.summary import TrainedOn, kept_self_matches, summary_table
+from beirflow.extensions.exchange.gate import Side, same_data
 from beirflow.extensions.exchange.layout import LEADERBOARD, LEADERBOARD_TABLE
 from beirflow.report.leaderboard import notes, scores_table
 from beirflow.report.pages import Table, framed, texts, write_page

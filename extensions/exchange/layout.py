@@ -17,6 +17,10 @@ CRATE_CODE = Pattern("code")
 CRATE_CONFIGURATION = Derived("code/configuration.yaml")
 CRATE_README = Derived("README.md")
 
+GATE = Derived("gate.json")
+GATE_JUNIT = Derived("gate.xml")
+GATE_COMMENT = Derived("gate.md")
+
 COMPARISON = Derived("comparison.html")
 COMPARISON_RECORD = Derived("comparison.json")
 LEADERBOARD = Derived("leaderboard/index.html")

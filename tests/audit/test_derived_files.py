@@ -162,7 +162,8 @@ def test_every_file_for_reading_has_a_rule_that_makes_it_again(reported: Forger,
     }
     of_other_names = (exchanged.EVAL_RESULT, paper.TABLE, paper.FIGURE_PDF, paper.FIGURE_SVG, layout.MATCHES)
     by_no_rule = (layout.AUDIT, layout.AUDIT_RECORD, exchanged.COMPARISON, exchanged.COMPARISON_RECORD)
-    by_no_rule += (layout.GATE, layout.GATE_JUNIT, layout.GATE_COMMENT, exchanged.LEADERBOARD, exchanged.LEADERBOARD_TABLE)
+    by_no_rule += (exchanged.GATE, exchanged.GATE_JUNIT, exchanged.GATE_COMMENT)
+    by_no_rule += (exchanged.LEADERBOARD, exchanged.LEADERBOARD_TABLE)
     by_no_rule += (verified.STATEMENT, verified.PAGE)  # in a folder of their own, by a request
     without_judge = (judging.JUDGED, judging.RECORD, judging.SAMPLE, judging.ANSWERS)  # none is configured
     by_no_rule += tuple(pattern(**names) for pattern in without_judge)

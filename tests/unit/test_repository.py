@@ -58,7 +58,7 @@ def rules() -> dict[str, Any]:
     return {name: rule for name, rule in workflow_rules().items() if rule.params.get("function")}
 
 
-LOOKING = ("audit", "gate", "clean_representations", "estimate", "try", *commands())
+LOOKING = ("audit", "clean_representations", "estimate", "try", *commands())
 """Rules without outputs: they look at results as they lie there, or write results of their own."""
 
 

@@ -1,6 +1,6 @@
-"""Audit results, compare them with a baseline, and explain how they differ from published ones.
+"""Audit results, and explain how they differ from published ones.
 
-What an audit and a gate write is not declared, so that it survives a failure.
+What an audit writes is not declared, so that it survives a failure.
 """
 
 import os
@@ -40,22 +40,6 @@ use rule audit_job as audit with:
         call=lambda wildcards: {**this_run.call, "codes": this_run.codes},
     message:
         "audit the results"
-
-
-use rule audit_job as gate with:
-    input:
-        summary=at(layout.SUMMARY),
-        per_query=expand(at(layout.PER_QUERY), **corpora),
-        report=at(layout.REPORT),
-    log:
-        "<results>/logs/gate.log",
-    localrule: True
-    params:
-        **job("gate", "beirflow.audit.gate.comparison:check_gate"),
-        gate={"measure": experiment.main_measure, **config["gate"]},
-        systems=experiment.chosen_systems,
-    message:
-        "compare the systems with the baseline of the gate"
 
 
 use rule audit_job as explain_result with:

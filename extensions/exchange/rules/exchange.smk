@@ -73,6 +73,22 @@ use rule audit_job as compare with:
         "compare two results folders"
 
 
+use rule audit_job as gate with:
+    input:
+        summary=at(layout.SUMMARY),
+        per_query=expand(at(layout.PER_QUERY), **corpora),
+        report=at(layout.REPORT),
+    log:
+        "<results>/logs/gate.log",
+    localrule: True
+    params:
+        **job("gate", "beirflow.extensions.exchange.gate:check_gate"),
+        gate={"measure": experiment.main_measure, **config["gate"]},
+        systems=experiment.chosen_systems,
+    message:
+        "compare the systems with the baseline of the gate"
+
+
 use rule audit_job as leaderboard with:
     log:
         "<results>/logs/leaderboard.log",

@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from beirflow.audit.gate.comparison import Side
 from beirflow.config.experiment import Experiment
 from beirflow.config.load import load_experiment
 from beirflow.core.digests import file_digest
@@ -15,6 +14,7 @@ from beirflow.core.errors import DataError
 from beirflow.core.layout import MANIFEST, SUMMARY
 from beirflow.evaluation.summary import TrainedOn
 from beirflow.extensions.exchange import joint_leaderboard
+from beirflow.extensions.exchange.gate import Side
 from beirflow.extensions.exchange.joint_leaderboard import collect_folders, level_of
 from beirflow.extensions.exchange.layout import LEADERBOARD, LEADERBOARD_TABLE
 from forger import Forger, put

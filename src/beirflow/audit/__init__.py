@@ -1,1 +1,1 @@
-"""Audit of results from an unknown sender: all checks, the verdict and the page; gate and explanation."""
+"""Audit of results from an unknown sender: all checks, the verdict and the page; explanation."""

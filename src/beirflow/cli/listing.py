@@ -138,7 +138,6 @@ FURTHER_WORDS = {
     "runs": "the runs of all systems in TREC form",
     "tables": "all tables for LaTeX and Markdown",
     "figures": "all figures",
-    "gate": "failure if a system became worse",
     "clean_representations": "deletes vectors and postings behind finished runs",
 }
 """Targets in a word that the overview of a run does not explain."""

@@ -16,7 +16,6 @@ from beirflow.config.systems import absent_systems, catalogue_systems, instead_o
 from beirflow.core.addresses import has_other_variables, shown
 from beirflow.core.errors import ConfigError
 from beirflow.core.extensions import extensions
-from beirflow.core.layout import MANIFEST
 from beirflow.data.catalogue.catalogue import Catalogue
 from beirflow.data.catalogue.choice import check_own_names, corpora_named
 from beirflow.data.catalogue.dataset import Dataset, check_shared_texts
@@ -118,7 +117,8 @@ def check_combinations(experiment: Experiment, problems: Problems) -> None:
     for check in (extension.check for extension in extensions() if extension.check):
         check(experiment, problems)
     _check_references(experiment, problems)
-    _check_gate(experiment, problems)
+    if experiment.main_measure:
+        check_measure(experiment, "main_measure", experiment.main_measure, problems)
     result, results = experiment.options("explain").get("result"), published_results(experiment)
     if result not in (None, *results):
         with_scores = ", ".join(results) or "none: no configured system has a published score on a configured dataset"
@@ -164,13 +164,8 @@ def check_rule_names(named: Iterable[str], rules: Collection[str]) -> None:
 
 def check_planned(experiment: Experiment, rules: Set[str]) -> None:
     """Check what only some rules need, once it is known which rules will run; raise ConfigError before they do."""
-    baseline = experiment.config["gate"].get("baseline")
-    if "gate" in rules and baseline is None:
-        raise ConfigError(
-            "gate has no baseline; name a configured system or a folder of results: gate: {baseline: /main/results}"
-        )
-    if "gate" in rules and [baseline] == experiment.chosen_systems:
-        raise ConfigError(f"gate.baseline is {baseline}, the only configured system; name another in systems as well")
+    for check in (extension.planned for extension in extensions() if extension.planned):
+        check(experiment, rules)
     if "explain" in rules and not explanations(experiment):
         raise ConfigError(
             "explain: nothing is published of these systems on these datasets; ask for a result with a published score, e.g."
@@ -200,21 +195,7 @@ def check_installed(experiment: Experiment, jobs: Iterable[PlannedJob]) -> None:
         raise ConfigError("\n  ".join(lines.values()))
 
 
-def _check_gate(experiment: Experiment, problems: Problems) -> None:
-    """Check the baseline of the gate, a system or a folder of results, and its measure and the main one."""
-    gate = experiment.config["gate"]
-    baseline, measure = gate.get("baseline"), gate.get("measure", "")
-    if baseline is not None and baseline not in experiment.chosen_systems:
-        with disk_in_words(problems, "gate.baseline", baseline):
-            if not (Path(baseline).expanduser() / MANIFEST).is_file():
-                expected = f"expected a configured system, or a folder of results; there is no {Path(baseline) / MANIFEST}"
-                problems.add("gate.baseline", baseline, f"{expected}{nearest(baseline, experiment.chosen_systems)}")
-    for key, value in (("gate.measure", measure), ("main_measure", experiment.main_measure)):
-        if value:
-            _check_measure(experiment, key, value, problems)
-
-
-def _check_measure(experiment: Experiment, key: str, value: str, problems: Problems) -> None:
+def check_measure(experiment: Experiment, key: str, value: str, problems: Problems) -> None:
     """Check that a measure is known, at one of the cutoffs, and defined on all chosen datasets."""
     known = {name: each for name, each in MEASURES.items() if each.ranks_systems}
     if (name := name_of(value)) not in known:

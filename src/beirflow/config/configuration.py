@@ -23,11 +23,11 @@ from beirflow.core.keys import (
     AnyDigest,
     As,
     Count,
+    Measure,
     Name,
     Natural,
     OrNull,
     Price,
-    Share,
     Text,
     Texts,
     matching,
@@ -36,11 +36,7 @@ from beirflow.data.catalogue.schema import Problems
 
 Auto = Literal["auto"]
 Names = Annotated[list[str], MinLen(1), UNIQUE]
-Measure: Any = matching(r"[^@\s]+@[1-9][0-9]*", "a measure with a cutoff, such as NDCG@10 (beirflow list measures shows all)")
 Url: Any = matching(r"https?://[^/\s]\S*", "an http or https URL")
-ReportAddress: Any = matching(
-    r"https?://[^\s()<>|#]+", "the address of the published report, such as https://example.org/our-report"
-)
 FolderName: Any = matching(r"[^\n\0]+", "the name of a folder")
 ReferenceFolder: Any = matching(r"[^<>{}\n]+", "a folder whose name has no braces, <, > or line feeds")
 Folder: Any = matching(
@@ -87,30 +83,6 @@ class Prices:
     """Price of an hour of the machine."""
     gigabyte_month: Price = LEFT_OUT
     """Price of a gigabyte (10^9 bytes) stored for a month."""
-
-
-@dataclass(frozen=True)
-class Gate:
-    """The baseline that the rule gate compares the configured systems with, and the loss that it allows."""
-
-    baseline: Text = LEFT_OUT
-    """A configured system, such as an imported run, or another folder of results."""
-    system: Text = LEFT_OUT
-    """The system of that folder to compare with; the one of the same name, or the only one, if it is not given."""
-    measure: Measure = LEFT_OUT
-    """A measure and its cutoff."""
-    tolerance: Share = LEFT_OUT
-    """Loss that is allowed."""
-    undecided: Literal["pass", "fail"] = "pass"
-    """pass if a comparison that shows neither a loss nor that it is within the tolerance does not fail."""
-    manifest_sha256: AnyDigest = LEFT_OUT
-    """The published sha256 of the manifest.json of that folder."""
-    manifest_signature: Text = LEFT_OUT
-    """A detached OpenSSH signature of it."""
-    allowed_signers: Text = LEFT_OUT
-    """The file of accepted signers."""
-    report: ReportAddress = LEFT_OUT
-    """Address of the published report, such as https://example.org/report.html."""
 
 
 @dataclass(frozen=True)
@@ -216,8 +188,6 @@ class Configuration:
     references: list[ReferenceFolder] = field(default_factory=list)
     """Folders of published results of others in MTEB's layout, <model>/<revision>/<task>.json, or one of these models or
     revisions."""
-    gate: Annotated[Mapping[str, Any], As(Gate)] = field(default_factory=dict)
-    """The baseline that the rule gate compares the configured systems with, and the loss that it allows."""
     command: Annotated[Any, As(OrNull[Command])] = None
     """Options of a command, which decide no result; the command beirflow writes them."""
     custom: Annotated[Mapping[str, Any], As(OrNull[Custom])] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from beirflow.core.extensions import extensions
 
 NO_INFLUENCE = (
-    *("command", "figure_width", "figure_font", "gate", "references"),
+    *("command", "figure_width", "figure_font", "references"),
     *("prices", "results"),
     *(key for extension in extensions() for key in extension.without_influence),
 )

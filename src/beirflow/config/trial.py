@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from beirflow import WORKFLOW
+from beirflow.config.configuration import KEYS
 from beirflow.config.dependencies import needed
 from beirflow.config.experiment import Experiment
+from beirflow.config.manifest import NO_INFLUENCE
 from beirflow.core.errors import BeirflowError
 from beirflow.core.layout import METRICS
 from beirflow.core.writing import write_text
@@ -53,13 +55,12 @@ def try_systems(*, experiment: Experiment, results: Path, snakefile: str, limits
 def trial_config(experiment: Experiment, systems: list[str], dataset: str, results: str) -> dict[str, Any]:
     """Return the configuration of a trial: the same systems and settings, on the dataset in a folder."""
     own = (experiment.config["custom"] or {}).get("systems") or {}
-    others: dict[str, Any] = {
+    others = {
+        **{key: KEYS[key] for key in NO_INFLUENCE},
         "sample_queries": None,
         "data_dir": None,
         "extra_judgements": {},
-        "gate": {},
         "baseline": None,
-        "command": None,
     }
     datasets = {"datasets": [TRIAL], "custom": {"systems": own, "datasets": {TRIAL: {"path": dataset}}}}
     config = {key: value for key, value in experiment.config.items() if key != "pathvars"}

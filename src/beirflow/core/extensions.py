@@ -10,7 +10,7 @@ else its folder may hold is found by its place, as in the workflow of the core:
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
@@ -47,7 +47,7 @@ class Command(NamedTuple):
     """A command of ``beirflow``, and perhaps the target of its name, a rule that reads results as they are and no dataset."""
 
     module: str  # as those of ``beirflow.cli`` are
-    content: str = ""  # description of the target; empty for a command that runs no workflow
+    content: str = ""  # description of the target; empty if it is no such target
     options: type[Any] | None = None  # class of the keys of its options
 
 
@@ -128,6 +128,8 @@ class Extension:
     makers: Mapping[str, Maker] = field(default_factory=dict)  # by kind of an Expansion
     analyzers: Mapping[str, Analysis] = field(default_factory=dict)  # by name, which is another one where the terms are others
     check: Callable[[Any, Any], None] | None = None  # adds to Problems what is wrong with its keys in an Experiment
+    # raises ConfigError if rules that will run, in a set, lack what they need of an Experiment
+    planned: Callable[[Any, Set[str]], None] | None = None
     without_influence: tuple[str, ...] = ()  # keys of the configuration that no result depends on
     observer: Observer | None = None  # of every job that writes a file
     store: Store | None = None  # asked before a step computes a file

@@ -105,6 +105,7 @@ Name: Any = matching(
 )
 Digest: Any = matching("[0-9a-f]{64}", "a sha256 digest, 64 lowercase hexadecimal digits")
 AnyDigest: Any = matching("[0-9a-fA-F]{64}", "64 hexadecimal digits, the published sha256 of the manifest")
+Measure: Any = matching(r"[^@\s]+@[1-9][0-9]*", "a measure with a cutoff, such as NDCG@10 (beirflow list measures shows all)")
 Revision: Any = matching(
     "[0-9a-f]{40}",
     "the commit of the hub repository, 40 lowercase hexadecimal digits, so that the model cannot change under the name; "

@@ -94,9 +94,6 @@ LATENCY = Derived("latency/{system}/{dataset}.json", "milliseconds per query")
 
 AUDIT = Derived("audit.html")
 AUDIT_RECORD = Derived("audit.json")
-GATE = Derived("gate.json")
-GATE_JUNIT = Derived("gate.xml")
-GATE_COMMENT = Derived("gate.md")
 
 LOG = Trace("logs/{job}.log")
 BENCHMARK = Trace("benchmarks/{job}.tsv")

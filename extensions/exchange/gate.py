@@ -16,7 +16,7 @@ missing, or has other documents, judgements or queries on the other side; ``unde
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,18 +24,7 @@ import pyarrow as pa
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, UNREADABLE
 from beirflow.audit.folder.reading import part, read_record
-from beirflow.audit.gate.files import (
-    LOST,
-    NOT_COMPARABLE,
-    NOT_WORSE,
-    UNDECIDED,
-    WORSE,
-    footnotes,
-    write_comment,
-    write_junit,
-)
 from beirflow.audit.manifest import Published, check_published_digest
-from beirflow.config.main_measure import MAIN_MEASURE
 from beirflow.core import layout
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import BeirflowError, DataError, VerdictError
@@ -50,22 +39,19 @@ from beirflow.evaluation.paired_tests import (
     randomisation_test,
 )
 from beirflow.evaluation.scores import read_per_query
+from beirflow.extensions.exchange.gate_files import (
+    LOST,
+    NOT_COMPARABLE,
+    NOT_WORSE,
+    UNDECIDED,
+    WORSE,
+    footnotes,
+    write_comment,
+    write_junit,
+)
+from beirflow.extensions.exchange.gate_settings import GateSettings
+from beirflow.extensions.exchange.layout import GATE, GATE_COMMENT, GATE_JUNIT
 from beirflow.report.analysis.document_scan import query_texts
-
-
-@dataclass(frozen=True)
-class GateSettings:
-    """The key ``gate`` of the configuration."""
-
-    baseline: str  # name of a configured system, or a folder of results
-    system: str | None = None  # the system of that folder to compare with; the one of the same name, or the only one, if None
-    measure: str = MAIN_MEASURE  # a measure with its cutoff
-    tolerance: float = 0.01  # loss that is allowed, whether or not it is significant
-    undecided: Literal["pass", "fail"] = "pass"  # what an undecided comparison does
-    manifest_sha256: str | None = None  # the published digest of the folder's manifest
-    manifest_signature: str | None = None  # a signature of it
-    allowed_signers: str | None = None  # keys that may have signed it
-    report: str | None = None  # the address at which this build publishes its report, for links in a comment
 
 
 @dataclass
@@ -146,7 +132,7 @@ def check_gate(*, folder: str, gate: GateSettings, systems: Sequence[str]) -> st
     Returns the table for a terminal. Raises DataError if the baseline cannot be read, and VerdictError, once everything has been
     written, if a system is worse or not comparable, or undecided where that fails.
     """
-    for name in (layout.GATE, layout.GATE_JUNIT, layout.GATE_COMMENT):
+    for name in (GATE, GATE_JUNIT, GATE_COMMENT):
         (Path(folder) / name).unlink(missing_ok=True)  # a gate that ends in an error must not leave an earlier verdict
     here = Side(Path(folder), read_json(Path(folder) / layout.MANIFEST))
     there = here if gate.baseline in systems else _baseline(gate, here.folder)
@@ -166,11 +152,11 @@ def check_gate(*, folder: str, gate: GateSettings, systems: Sequence[str]) -> st
         "baseline_trusted": "" if there is here else _trusted(gate),
         "comparisons": [asdict(each) for each in comparisons],
     }
-    write_json(here.folder / layout.GATE, report)
-    write_junit(here.folder / layout.GATE_JUNIT, report)
+    write_json(here.folder / GATE, report)
+    write_junit(here.folder / GATE_JUNIT, report)
     inspections = here.folder.glob(layout.INSPECTION(dataset="*"))
     shown = {(path.stem, query["id"]) for path in inspections for query in read_json(path)["queries"]}
-    write_comment(here.folder / layout.GATE_COMMENT, report, shown)
+    write_comment(here.folder / GATE_COMMENT, report, shown)
     words = for_terminal(report, folder)
     if report["verdict"] == "failed":
         raise VerdictError(words)
@@ -338,5 +324,5 @@ def for_terminal(report: Mapping[str, Any], folder: str) -> str:
         means = f"{each['mean']:7.4f} {each['baseline_mean']:8.4f} {each['difference']:+z8.4f} {each['p_holm']:7.2g}"
         lines.append(f"{name:{width}}  {means} {bound:>10} {detectable:>15}  {each['status']}")
     trusted = [report["baseline_trusted"]] if report["baseline_trusted"] else []
-    files = f"Everything: {folder}/{layout.GATE_COMMENT}, {layout.GATE_JUNIT} and {layout.GATE}"
+    files = f"Everything: {folder}/{GATE_COMMENT}, {GATE_JUNIT} and {GATE}"
     return "\n".join([*lines, *footnotes(report), *trusted, files])

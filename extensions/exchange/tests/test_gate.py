@@ -13,19 +13,19 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 
-from beirflow.audit.gate.comparison import (
+from beirflow.core.digests import file_digest
+from beirflow.core.errors import DataError
+from beirflow.core.records import read_json, write_json
+from beirflow.extensions.exchange.gate import (
     NOT_COMPARABLE,
     NOT_WORSE,
     UNDECIDED,
     WORSE,
-    GateSettings,
     check_gate,
     for_terminal,
 )
-from beirflow.audit.gate.files import write_comment, write_junit
-from beirflow.core.digests import file_digest
-from beirflow.core.errors import DataError
-from beirflow.core.records import read_json, write_json
+from beirflow.extensions.exchange.gate_files import write_comment, write_junit
+from beirflow.extensions.exchange.gate_settings import GateSettings
 from forger import Forger, put
 from results_maker import Made
 from results_writer import write_metrics
@@ -67,6 +67,7 @@ def set_values(results: Path, dataset: str, values: np.ndarray, system: str = "t
 
 def gated(two: tuple[Path, Path], *, systems: Sequence[str] = ("tiny",), **settings: Any) -> dict[str, Any]:
     """Give the gate's findings, open or closed."""
+    settings = {"measure": "NDCG@10", **settings}
     failed = False
     try:
         words = check_gate(folder=str(two[0]), gate=GateSettings(str(two[1]), **settings), systems=systems)
@@ -249,7 +250,7 @@ def test_a_measure_that_one_side_lacks_is_named_with_those_that_it_has(two: tupl
 
 
 def test_a_configured_system_can_be_the_baseline(two: tuple[Path, Path]) -> None:
-    check_gate(folder=str(two[0]), gate=GateSettings("second", tolerance=1), systems=["tiny", "second"])
+    check_gate(folder=str(two[0]), gate=GateSettings("second", measure="NDCG@10", tolerance=1), systems=["tiny", "second"])
     report = read_json(two[0] / "gate.json")
     assert {(each["system"], each["against"]) for each in report["comparisons"]} == {("tiny", "second")}
 

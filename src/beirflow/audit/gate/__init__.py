@@ -1,1 +1,0 @@
-"""The gate: a comparison with a baseline that passes or fails."""
