@@ -6,7 +6,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from beirflow.audit.explain.variations import Variations
 from beirflow.core.layout import METRICS, QRELS, RUN, record_of
 from beirflow.core.records import output_digest, read_json
 from beirflow.data.catalogue.catalogue import Reference
@@ -14,6 +13,7 @@ from beirflow.data.corpus_files import read_table
 from beirflow.evaluation.conventions import differ, measure_under
 from beirflow.evaluation.evaluate import CONVENTIONS
 from beirflow.evaluation.scores import read_means
+from beirflow.extensions.explain.variations import Variations
 from beirflow.ranking.run_file import read_run
 from beirflow.ranking.searched import SELF_MATCHES
 

@@ -1,4 +1,4 @@
-"""Audit results, and explain how they differ from published ones.
+"""Audit results.
 
 What an audit writes is not declared, so that it survives a failure.
 """
@@ -40,33 +40,3 @@ use rule audit_job as audit with:
         call=lambda wildcards: {**this_run.call, "codes": this_run.codes},
     message:
         "audit the results"
-
-
-use rule audit_job as explain_result with:
-    input:
-        run=at(layout.RUN),
-        run_record=at(layout.RUN_RECORD),
-        qrels=at(layout.QRELS),
-        documents=at(layout.DOCUMENTS),
-        corpus=at(layout.CORPUS),
-        means=at(layout.METRICS),
-        published=on_this_machine(f"{WORKFLOW}/catalogue/published.yaml"),
-        extra=lambda wildcards: [
-            on_this_machine(path)
-            for name, path in experiment.extra_judgements.items()
-            if name == wildcards.dataset
-        ],
-    output:
-        page=at(layout.EXPLANATION),
-    log:
-        "<results>/logs/explain_result/{system}/{dataset}.log",
-    localrule: True
-    params:
-        **job(
-            "explain_result",
-            "beirflow.audit.explain.explanation:explain",
-            *additions_to("explain_result", config),
-        ),
-        settings=of_system(experiment.described),
-    message:
-        "explain {wildcards.system} on {wildcards.dataset} against the published scores"

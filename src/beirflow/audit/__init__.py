@@ -1,1 +1,1 @@
-"""Audit of results from an unknown sender: all checks, the verdict and the page; explanation."""
+"""Audit of results from an unknown sender: all checks, the verdict and the page."""

@@ -23,7 +23,6 @@ COMMANDS = {
     "run": "run",
     "report": "report",
     "audit": "audit",
-    "explain": "explain",
     "evaluate": "evaluate",
     "list": "listing",
 }

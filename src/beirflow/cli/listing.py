@@ -134,7 +134,6 @@ def _targets(experiment: "Experiment") -> Listed:
 
 
 FURTHER_WORDS = {
-    "explain": "why results differ from published scores",
     "runs": "the runs of all systems in TREC form",
     "tables": "all tables for LaTeX and Markdown",
     "figures": "all figures",

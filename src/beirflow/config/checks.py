@@ -10,7 +10,6 @@ from beirflow.config.dependencies import check_dependencies, check_run_files, ch
 from beirflow.config.experiment import Experiment
 from beirflow.config.families import FAMILIES
 from beirflow.config.main_measure import cutoff_of, name_of
-from beirflow.config.readers import explanations, published_results
 from beirflow.config.source_checks import check_sources, disk_in_words
 from beirflow.config.systems import absent_systems, catalogue_systems, instead_of
 from beirflow.core.addresses import has_other_variables, shown
@@ -119,10 +118,6 @@ def check_combinations(experiment: Experiment, problems: Problems) -> None:
     _check_references(experiment, problems)
     if experiment.main_measure:
         check_measure(experiment, "main_measure", experiment.main_measure, problems)
-    result, results = experiment.options("explain").get("result"), published_results(experiment)
-    if result not in (None, *results):
-        with_scores = ", ".join(results) or "none: no configured system has a published score on a configured dataset"
-        problems.add("command.explain.result", result, f"allowed are null and {with_scores}{nearest(result, results)}")
     used = experiment.needed_systems
     check_dependencies(experiment.systems, used, config["top_k"], problems)
     runs = [(name, experiment.datasets[dataset]) for name, dataset in experiment.needed_runs]
@@ -166,11 +161,6 @@ def check_planned(experiment: Experiment, rules: Set[str]) -> None:
     """Check what only some rules need, once it is known which rules will run; raise ConfigError before they do."""
     for check in (extension.planned for extension in extensions() if extension.planned):
         check(experiment, rules)
-    if "explain" in rules and not explanations(experiment):
-        raise ConfigError(
-            "explain: nothing is published of these systems on these datasets; ask for a result with a published score, e.g."
-            " snakemake --cores 2 --config systems=bm25 datasets=nfcorpus -- explain"
-        )
 
 
 def check_installed(experiment: Experiment, jobs: Iterable[PlannedJob]) -> None:

@@ -111,15 +111,7 @@ class EstimateOptions:
     """Hardware that is estimated for, such as 4xH100 or cpu:16; this machine unless given."""
 
 
-@dataclass(frozen=True)
-class ExplainOptions:
-    """Options of the explanation of results."""
-
-    result: OrNull[Text] = None
-    """The result that is explained, as system/dataset; each that has a published score unless given."""
-
-
-OPTIONS = {"audit": AuditOptions, "estimate": EstimateOptions, "explain": ExplainOptions}
+OPTIONS = {"audit": AuditOptions, "estimate": EstimateOptions}
 OPTIONS |= {name: command.options for name, command in commands().items() if command.options}
 """Classes of the options of commands, by name."""
 

@@ -1,11 +1,10 @@
-"""Parts of an experiment that readers of results need: datasets of averages, baseline, results to explain."""
+"""Parts of an experiment that readers of results need: datasets of averages, baseline."""
 
 from typing import Any
 
 from beirflow.config.dependencies import trained_on
 from beirflow.config.experiment import Experiment
 from beirflow.config.main_measure import name_of
-from beirflow.core.layout import EXPLANATION, RESULTS
 from beirflow.data.catalogue.catalogue import of_seeds
 from beirflow.ranking.measures.all_measures import MEASURES
 
@@ -50,22 +49,6 @@ def conventions(experiment: Experiment, system: str, corpus: str) -> dict[str, l
     for each in experiment.catalogue.references(system, row):
         found.setdefault(each.conventions, {})[each.computed] = None
     return {name: list(measures) for name, measures in found.items()}
-
-
-def published_results(experiment: Experiment) -> dict[str, str]:
-    """Return the page that explains each configured result with a published score, by ``<system>/<dataset>``."""
-    return {
-        f"{system}/{dataset}": EXPLANATION.below(RESULTS).format(system=system, dataset=dataset)
-        for system in experiment.chosen_systems
-        for dataset in experiment.chosen_datasets
-        if experiment.catalogue.references(system, dataset)
-    }
-
-
-def explanations(experiment: Experiment) -> list[str]:
-    """Return the page of the result that the command names, or all of these."""
-    pages, result = published_results(experiment), experiment.options("explain").get("result")
-    return [pages[result]] if result else list(pages.values())
 
 
 def baseline(experiment: Experiment) -> str:

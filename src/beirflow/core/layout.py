@@ -63,7 +63,6 @@ RUN_RECORD = Pattern("runs/{system}/{dataset}.json")
 TREC_RUN = Pattern("runs/{system}/{dataset}.trec.gz", "a run in TREC form")
 ANSERINI_RUN = Pattern("runs/{system}/{dataset}.anserini.trec.gz", "the same as Pyserini writes it")
 
-EXPLANATION = Derived("explanations/{system}/{dataset}.html", "why a result differs from a published score")
 
 METRICS = Pattern("metrics/{system}/{dataset}.json", "means of one system on one dataset; .parquet has every query")
 ROW_METRICS = Pattern("metrics/{system}/{row}.json")  # the same of a dataset of forums, which has no run of its own

@@ -41,7 +41,7 @@ def target_words(results: Path) -> dict[str, str]:
         "summary": f"every system on every dataset: {results / SUMMARY}",
         "report": f"tables, figures, significance: {results / REPORT}",
         **{word: f"{made}: {results / path}" for word, (path, made) in WORDS.items() if "{" not in word},
-        "audit": f"checks; also {', '.join(('explain', *command_targets()))}; more: docs/targets.md",
+        "audit": f"checks; also {', '.join(command_targets())}; more: docs/targets.md",
     }
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from beirflow.config.from_manifest import experiment_of
 from beirflow.config.load import load_experiment
-from beirflow.config.readers import explanations
+from beirflow.extensions.explain.published import explanations
 from refusals import problems_of
 
 BM25 = {"systems": "bm25", "datasets": "nfcorpus"}

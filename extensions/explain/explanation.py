@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beirflow.audit.explain.variations import OTHER_NAMES, Means, Variations
 from beirflow.core.errors import DataError
 from beirflow.core.layout import record_of
 from beirflow.core.records import Job, output_digest, read_json
@@ -19,6 +18,7 @@ from beirflow.data.corpus_files import Documents, read_table
 from beirflow.evaluation.conventions import differ
 from beirflow.evaluation.scores import read_means
 from beirflow.evaluation.systems import SettingValue, in_words, settings_and_origins
+from beirflow.extensions.explain.variations import OTHER_NAMES, Means, Variations
 from beirflow.ranking.run_file import read_run
 from beirflow.ranking.searched import SELF_MATCHES
 from beirflow.report.pages import Cell, Column, Table, counted, number, words, write_page

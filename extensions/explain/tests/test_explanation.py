@@ -9,13 +9,13 @@ import pytrec_eval
 
 import steps
 from beir_writer import write_corpus_record
-from beirflow.audit.explain import explanation
-from beirflow.audit.explain.explanation import CAVEAT, explain
 from beirflow.core.errors import DataError
 from beirflow.core.layout import METRICS, PER_QUERY, QRELS
 from beirflow.data.catalogue.catalogue import Catalogue
 from beirflow.evaluation.conventions import CONVENTIONS
 from beirflow.evaluation.evaluate import evaluate_run
+from beirflow.extensions.explain import explanation
+from beirflow.extensions.explain.explanation import CAVEAT, explain
 from run_results import RunResults
 
 QUERIES = {"q1": "one", "q2": "two", "d9": "itself"}

@@ -1,1 +1,0 @@
-"""Why results differ from published ones."""
