@@ -70,9 +70,8 @@ EXTENSION = Extension(
     keys=Keys,
     folder=Path(__file__).parent,
     patterns=patterns_in(layout),
-    targets={"gate": (layout.GATE, "failure if a system became worse")},
     commands={
-        "gate": Command(f"{COMMANDS}.gate"),
+        "gate": Command(f"{COMMANDS}.gate", "failure if a system became worse", makes_results=True),
         "compare": Command(
             f"{COMMANDS}.compare",
             "comparison with another results folder",

@@ -7,7 +7,7 @@ from typing import Any
 
 from beirflow.core.extensions import Command, Extension
 from beirflow.core.keys import OrNull, Text
-from beirflow.core.patterns import Derived, Pattern
+from beirflow.core.patterns import Derived
 
 EXPLANATION = Derived("explanations/{system}/{dataset}.html", "why a result differs from a published score")
 
@@ -35,8 +35,14 @@ def _check_planned(experiment: Any, rules: Set[str]) -> None:
 EXTENSION = Extension(
     folder=Path(__file__).parent,
     patterns=(EXPLANATION,),
-    targets={"explain": (Pattern("explanations"), "why results differ from published scores")},
-    commands={"explain": Command(f"{__name__}.command", options=ExplainOptions)},
+    commands={
+        "explain": Command(
+            f"{__name__}.command",
+            "why results differ from published scores",
+            options=ExplainOptions,
+            makes_results=True,
+        )
+    },
     check=_check,
     planned=_check_planned,
 )

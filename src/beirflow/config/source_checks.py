@@ -8,13 +8,14 @@ from typing import Any
 
 from beirflow.config.experiment import Experiment
 from beirflow.core.errors import ConfigError
-from beirflow.core.extensions import command_targets
+from beirflow.core.extensions import commands
 from beirflow.data.catalogue.dataset import Dataset
 from beirflow.data.catalogue.own_datasets import place_in
 from beirflow.data.catalogue.schema import Problems
 from beirflow.data.sources.forms import HubForm
 
-WITHOUT_DATASETS = {"help", "estimate", "try", "audit", "clean_representations", *command_targets()}
+WITHOUT_DATASETS = {"help", "estimate", "try", "audit", "clean_representations"}
+WITHOUT_DATASETS |= {name for name, command in commands().items() if not command.makes_results}
 """Targets that read no dataset; for any other, there must be a copy of each."""
 
 

@@ -44,11 +44,12 @@ class Analysis(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A command of ``beirflow``, and perhaps the target of its name, a rule that reads results as they are and no dataset."""
+    """A command of ``beirflow``, and perhaps the target of its name, a rule that looks at results."""
 
     module: str  # as those of ``beirflow.cli`` are
-    content: str = ""  # description of the target; empty if it is no such target
+    content: str = ""  # description of the target; empty for a command that runs no workflow
     options: type[Any] | None = None  # class of the keys of its options
+    makes_results: bool = False  # whether the target makes missing results first, for which there must be the datasets
 
 
 class Inventory(NamedTuple):
