@@ -1,6 +1,6 @@
 """Exports to RO-Crate, MTEB and runs with provenance; comparison with other results folders, and the gate."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,15 +9,23 @@ from beirflow.core.extensions import Command, Extension, Inventory
 from beirflow.core.keys import LEFT_OUT, As, OrNull, Text
 from beirflow.core.patterns import patterns_in
 from beirflow.extensions.exchange import layout
-from beirflow.extensions.exchange.gate_settings import GateSettings, check_gate_settings, check_planned_gate
+from beirflow.extensions.exchange.gate_settings import GateSettings
 from beirflow.extensions.exchange.own_tasks import OwnTask, check_tasks
 
 COMMANDS = f"{__name__}.commands"
 
 
 def _check(experiment: Any, problems: Any) -> None:
+    from beirflow.extensions.exchange.gate_checks import check_gate_settings
+
     check_gate_settings(experiment, problems)
     check_tasks(experiment, problems)
+
+
+def _check_planned(experiment: Any, rules: Set[str]) -> None:
+    from beirflow.extensions.exchange.gate_checks import check_planned_gate
+
+    check_planned_gate(experiment, rules)
 
 
 def _named(crate: Any) -> set[str]:
@@ -84,7 +92,7 @@ EXTENSION = Extension(
         ),
     },
     check=_check,
-    planned=check_planned_gate,
+    planned=_check_planned,
     without_influence=("gate", "own_tasks"),
     inventories=(Inventory(layout.CRATE, _named, layout.CRATE_CODE),),
 )

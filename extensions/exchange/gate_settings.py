@@ -1,13 +1,9 @@
-"""The key ``gate`` of the configuration, and its checks."""
+"""The key ``gate`` of the configuration."""
 
-from collections.abc import Set
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
-from beirflow.core.errors import ConfigError
 from beirflow.core.keys import LEFT_OUT, AnyDigest, Measure, Share, Text, matching
-from beirflow.core.layout import MANIFEST
 
 ReportAddress: Any = matching(
     r"https?://[^\s()<>|#]+", "the address of the published report, such as https://example.org/our-report"
@@ -36,31 +32,3 @@ class GateSettings:
     """The file of accepted signers."""
     report: ReportAddress = LEFT_OUT
     """Address of the published report, such as https://example.org/report.html."""
-
-
-def check_gate_settings(experiment: Any, problems: Any) -> None:
-    """Check the baseline of the gate, a system or a folder of results, and its measure."""
-    from beirflow.config.checks import check_measure
-    from beirflow.config.source_checks import disk_in_words
-    from beirflow.data.catalogue.schema import nearest
-
-    gate = experiment.config["gate"]
-    baseline = gate.get("baseline")
-    if baseline is not None and baseline not in experiment.chosen_systems:
-        with disk_in_words(problems, "gate.baseline", baseline):
-            if not (Path(baseline).expanduser() / MANIFEST).is_file():
-                expected = f"expected a configured system, or a folder of results; there is no {Path(baseline) / MANIFEST}"
-                problems.add("gate.baseline", baseline, f"{expected}{nearest(baseline, experiment.chosen_systems)}")
-    if measure := gate.get("measure"):
-        check_measure(experiment, "gate.measure", measure, problems)
-
-
-def check_planned_gate(experiment: Any, rules: Set[str]) -> None:
-    """Check that a gate has a baseline, and a system to compare with it; raise ConfigError before it runs."""
-    baseline = experiment.config["gate"].get("baseline")
-    if "gate" in rules and baseline is None:
-        raise ConfigError(
-            "gate has no baseline; name a configured system or a folder of results: gate: {baseline: /main/results}"
-        )
-    if "gate" in rules and [baseline] == experiment.chosen_systems:
-        raise ConfigError(f"gate.baseline is {baseline}, the only configured system; name another in systems as well")
