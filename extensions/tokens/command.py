@@ -53,8 +53,7 @@ def _of_system(experiment: "Experiment", name: str, text: str) -> list[str]:
     system, family = experiment.systems[name], experiment.family(name)
     if (other := experiment.encoder_of(name)) != name:
         return [f"as {other}, whose vectors it searches"]
-    read = _readers().get(type(system.settings))
-    if read is None:
+    if type(system.settings) not in _readers():
         first = experiment.first_stages(name)
         return [f"nothing: it reads the runs of {', '.join(first)}" if first else "nothing: it is imported"]
     by_settings: list[tuple[Any, list[str]]] = []
@@ -68,9 +67,15 @@ def _of_system(experiment: "Experiment", name: str, text: str) -> list[str]:
     lines = list[str]()
     for settings, names in by_settings[:MOST_SETTINGS]:
         lines += [f"on {', '.join(names[:4])}{' …' * (len(names) > 4)}:"] if len(by_settings) > 1 else []
-        lines += read(settings, text, on)
+        lines += _tokens(settings, text, on)
     more = len(by_settings) - MOST_SETTINGS
     return lines + ([f"and in {more} other ways on other datasets"] if more > 0 else [])
+
+
+def _tokens(settings: Any, text: str, on: Mapping[str, Any]) -> Iterable[str]:
+    """Return what the model of a system reads of a text."""
+    own = getattr(settings, "encoder", None)
+    return [f"not known: {own} reads the text itself"] if own else _readers()[type(settings)](settings, text, on)
 
 
 def _readers() -> "Mapping[type, Callable[[Any, str, Mapping[str, Any]], Iterable[str]]]":
@@ -107,9 +112,6 @@ def _of_encoder(settings: Any, text: str, on: Mapping[str, Any]) -> Iterator[str
     from beirflow.models.encoders.encoder import TransformersEncoder
     from beirflow.models.encoders.load import load_encoder
 
-    if settings.encoder:
-        yield f"not known: {settings.encoder} reads the text itself"
-        return
     for kind, read in _texts(text, settings.between):
         encoder = load_encoder(settings.encoding, kind, **on)
         if not isinstance(encoder, TransformersEncoder):
@@ -123,11 +125,10 @@ def _of_encoder(settings: Any, text: str, on: Mapping[str, Any]) -> Iterator[str
 
 def _of_late_interaction(settings: Any, text: str, on: Mapping[str, Any]) -> Iterator[str]:
     """Yield the tokens of a model of late interaction, those without a vector in brackets."""
-    from beirflow.families.late_interaction.encoder import TokenEncoder
-    from beirflow.models.model_places import model_folder
+    from beirflow.families.late_interaction.encoder import encoder_of
 
     for kind, read in _texts(text):
-        encoder = TokenEncoder(settings, model_folder(settings), kind, **on)
+        encoder = encoder_of(settings, kind, **on)
         window, tokenizer = encoder.window_of(read), encoder.backbone.tokenizer
         tokens = _names(tokenizer, window.tokens.ids.tolist())
         shown = [token if kept else f"({token})" for token, kept in zip(tokens, window.kept.tolist(), strict=True)]
@@ -161,7 +162,7 @@ def _of_reranker(settings: Any, text: str, on: Mapping[str, Any]) -> Iterator[st
     from beirflow.families.rerank.scorers.pair_scorer import PairScorer
 
     if settings.encoder_settings:
-        yield from _readers()[type(settings.encoder_settings)](settings.encoder_settings, text, on)
+        yield from _tokens(settings.encoder_settings, text, on)
         return
     scorer = load_scorer(settings, **on)
     assert isinstance(scorer, PairScorer)  # noqa: S101 - for the type checker: the others have settings of an encoder

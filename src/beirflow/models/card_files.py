@@ -14,7 +14,6 @@ from beirflow.models.card import Card, Step
 from beirflow.models.card_modules import (
     DENSE,
     READERS,
-    RUN_THE_LIBRARY,
     check_type,
     module_config,
     other_family,
@@ -112,10 +111,9 @@ def step_of(folder: Path, module: Module, kind: Kind) -> tuple[Step, ...]:
     read = READERS.get(name)
     if read is None:
         other = other_family(module.type)
-        todo = f"Or {RUN_THE_LIBRARY}" if name and not other else "Or name a class of your own in 'encoder'"
         raise ModelError(
             f"{folder / MODULES} asks for {module.type}, which beirflow does not know{other}; known are Transformer,"
-            f" Router, Asym, Dropout, {', '.join(READERS)} of sentence-transformers. {todo}"
+            f" Router, Asym, Dropout, {', '.join(READERS)} of sentence-transformers. Or name a class of your own in 'encoder'"
         )
     return (read(module.place, module_config(folder / module.place, name)),)
 

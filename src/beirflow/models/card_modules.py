@@ -190,7 +190,7 @@ def _output(here: Path, wanted: Mapping[str, Any], family: str) -> str:
     usual = {"method": "forward", "method_output_name": OUTPUTS.get(family, "last_hidden_state")}
     text = (wanted.get("modality_config") or {}).get("text", usual)
     if text != usual:
-        raise ModelError(f"{here}: its Transformer takes texts by {text}, which beirflow does not know; {RUN_THE_LIBRARY}")
+        raise ModelError(f"{here}: its Transformer takes texts by {text}, which beirflow does not know")
     if not wanted and not (here / MODULES).is_file() and family_of_class(architecture) not in (None, family):
         raise ModelError(
             f"{path} says {architecture}: its head would not be used by a dense system{other_family(architecture)}. For the"
@@ -209,7 +209,7 @@ def _messages(here: Path, wanted: Mapping[str, Any], family: str) -> dict[str, s
     if family != "dense" or {**message, "format": form} != usual or form not in ("flat", "structured", "auto"):
         raise ModelError(
             f"{here}: its Transformer wraps texts in chat messages (modality_config), which beirflow does not in this form, or"
-            f" for family {family}. If the model was trained on plain texts, remove 'message' there; or {RUN_THE_LIBRARY}"
+            f" for family {family}. If the model was trained on plain texts, remove 'message' there"
         )
     return {"messages": form}
 

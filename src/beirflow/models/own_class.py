@@ -17,13 +17,10 @@ from typing import Any
 
 from beirflow.core.addresses import with_variables, without_credentials
 from beirflow.core.errors import BeirflowError, ModelError
-from beirflow.models.sentence_transformers_model import SentenceTransformersModel, check_folder
 from beirflow.models.settings import LIBRARY, ModelSettings
+from beirflow.run.by_name import by_name
 
 NAME = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)")  # a module and a class in it
-
-SHORT_NAMES = {LIBRARY: f"{SentenceTransformersModel.__module__}:{SentenceTransformersModel.__name__}"}
-"""Classes of beirflow that a configuration names by one word."""
 
 MOST_FILES = 1000  # in the files and folders that arguments name
 INSTALLED = ("site-packages", "dist-packages")  # folders whose packages have nothing to do with each other
@@ -50,7 +47,7 @@ def class_problem(system: ModelSettings) -> str | None:
     try:
         class_files(system)
         if system.encoder == LIBRARY:
-            check_folder(**{"model": "", **(system.arguments or {})})
+            by_name(system.library).check(**(system.arguments or {}))
     except ModelError as error:
         return str(error)
     return None
@@ -69,8 +66,8 @@ def class_files(system: ModelSettings) -> dict[str, Path]:
     return dict(sorted(files.items()))
 
 
-def load_class(system: ModelSettings) -> Any:
-    """Import the class and create an object with the configured arguments, environment variables replaced.
+def load_class(system: ModelSettings, **others: Any) -> Any:
+    """Import the class and create an object with the configured arguments, environment variables replaced, or else the others.
 
     Raises ModelError if that fails, or if the imported file is not the one that was hashed.
     """
@@ -82,7 +79,7 @@ def load_class(system: ModelSettings) -> Any:
         imported = importlib.import_module(module)
         if not expected.samefile(str(imported.__file__)):
             raise ModelError(f"{module} is {imported.__file__} when it is imported, but {expected} was found; rename yours")
-        return getattr(imported, name)(**with_variables(dict(system.arguments or {})))
+        return getattr(imported, name)(**others | with_variables(dict(system.arguments or {})))
     except BeirflowError as error:
         raise ModelError(str(error)) from error
     except (Exception, SystemExit) as error:  # of code that is not ours
@@ -99,9 +96,9 @@ def described_error(error: BaseException) -> str:
 
 
 def _parts(system: ModelSettings) -> tuple[str, str]:
-    name = NAME.fullmatch(SHORT_NAMES.get(system.encoder or "", system.encoder or ""))
+    name = NAME.fullmatch(system.library if system.encoder == LIBRARY else system.encoder or "")
     if name is None:
-        raise ModelError(f"{system.encoder!r} names no class; expected package.module:Class or {', '.join(SHORT_NAMES)}")
+        raise ModelError(f"{system.encoder!r} names no class; expected package.module:Class or {LIBRARY}")
     return name[1], name[2]
 
 

@@ -1,4 +1,4 @@
-"""A ready-made encoder class that runs sentence-transformers itself, for folders with modules that beirflow does not read.
+"""Models that sentence-transformers itself computes, for folders that beirflow does not read.
 
 In ``custom.systems``::
 
@@ -7,22 +7,24 @@ In ``custom.systems``::
       arguments: {model: /models/my-lstm}
       similarity: cosine
 
-The folder is checked without the library: nothing runs or is read that the digests of its files do not cover.
+The folder is checked without the library: nothing runs or is read that the digests of its files do not cover. Each family names
+its class, a subclass of :class:`LibraryModel`, in its settings.
 """
 
 import importlib.metadata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from beirflow.core.errors import ModelError
-from beirflow.data.document_text import Kind
+from beirflow.core.errors import BeirflowError, ModelError
+from beirflow.core.progress import Progress
+from beirflow.data.document_text import KINDS, Kind
 from beirflow.models.card import check_open
-from beirflow.models.card_files import read_prompts
+from beirflow.models.card_files import ROLES, read_prompts
 from beirflow.models.card_modules import DENSE, MODEL_CONFIG, check_type, refuse_what_is_not_hashed, transformer_config
-from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, read_optional
+from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, architecture_in, read_optional
 from beirflow.models.model_layout import module_folders
 from beirflow.models.refused_code import pairs_in, refuse_old_transformers
 from beirflow.models.settings import LIBRARY
@@ -30,50 +32,129 @@ from beirflow.models.tokenizer_growth import check_growth
 
 FIRST_SAFE_VERSION = 6  # earlier versions import any class that the files of a local folder name
 TOLERANCE = 1e-3  # largest change of a vector, over its length, by another text in its batch or by loading the model again
+WINDOW = 1024  # texts or pairs that the library gets at once
+
+PREFIXES: dict[Kind, str] = {kind: f"{ROLES[kind][0]}_prefix" for kind in KINDS}
+"""By kind of text, the argument with what is written before every one."""
 
 
-class SentenceTransformersModel:
-    """Encode with sentence-transformers, in float32, the model in the absolute path of a folder in its layout.
+class LibraryModel:
+    """A model of sentence-transformers, in float32, in the absolute path of a folder in its layout.
 
-    Before each call, its shortest text is encoded alone and with the longest one; before the first call, both are encoded again
-    with the model loaded a second time. If a vector changes, the model is refused. A prefix of None is the prompt that the folder
+    Before each call, the shortest text is computed alone and with the longest one; before the first call, both are computed again
+    with the model loaded a second time. If a result changes, the model is refused. A prefix of None is the prompt that the folder
     names; the device ``auto`` is the GPU of the job if there is one. Raises ModelError if the library is not installed, or the
     folder is refused.
     """
 
-    def __init__(
-        self,
-        *,
-        model: str,
-        query_prefix: str | None = None,
-        document_prefix: str | None = None,
-        device: str = "auto",
-        batch_texts: int = 32,
-    ) -> None:
-        self._folder = check_folder(model=model, query_prefix=query_prefix, document_prefix=document_prefix)
-        self._prefixes: dict[Kind, str | None] = {"queries": query_prefix, "documents": document_prefix}
+    family: ClassVar[str] = "dense"
+    library_class: ClassVar[str] = DENSE  # class of the library, and the type of model that its folders state
+    types: ClassVar[tuple[str | None, ...]] = ()  # further types of which it reads all; None is that of a folder that states none
+    bare: ClassVar[tuple[str, ...]] = ()  # ends of architectures of which it reads a folder without modules
+    prefixes: ClassVar[tuple[str, ...]] = tuple(PREFIXES.values())
+
+    def __init__(self, *, model: str, device: str = "auto", batch_texts: int = 32, **prefixes: str | None) -> None:
+        self._folder = self.check(model=model, **prefixes)
+        self._prefixes = prefixes
         self._device, self._batch_texts = device, batch_texts
         self._model = self._load(0)
         self._loaded_twice = False
 
-    def encode_query(self, texts: Sequence[str]) -> np.ndarray:
-        """Encode n queries, float32 of shape (n, dim)."""
-        return self._encode(list(texts), "queries")
+    @classmethod
+    def check(cls, *, model: object = "", device: object = None, batch_texts: object = None, **prefixes: object) -> Path:
+        """Refuse a folder that leaves prompts open, or with which something runs or is read that no digest covers.
 
-    def encode_document(self, texts: Sequence[str]) -> np.ndarray:
-        """Encode n documents, title included, float32 of shape (n, dim)."""
-        return self._encode(list(texts), "documents")
+        The parameters are the arguments of the class. Returns the folder.
+        """
+        folder = Path(str(model)).expanduser()
+        is_bare = not (folder / MODULES).is_file()
+        if not folder.is_absolute() or (is_bare and not cls._takes(architecture_in(read_optional(folder / MODEL_CONFIG)))):
+            others = f", or a model {' or '.join(f'…{end}' for end in cls.bare)}" if cls.bare else ""
+            raise ModelError(f"arguments.model is {model!r}; expected the absolute path of a folder with {MODULES}{others}")
+        if unknown := sorted(prefixes.keys() - {*cls.prefixes}):
+            known = ("model", "device", "batch_texts", *cls.prefixes)
+            raise ModelError(f"arguments has {', '.join(unknown)}; known are {', '.join(known)}")
+        check_type(folder, cls.library_class, *cls.types, *((None,) if is_bare else ()))
+        _, open_prompts = read_prompts(read_optional(folder / LIBRARY_CONFIG)) if cls.prefixes else ({}, {})
+        check_open({f"arguments.{key}": why for key, why in open_prompts.items() if prefixes.get(key) is None})
+        cls.check_use(folder)
+        if links := [path for path in folder.rglob("*") if path.is_symlink() and path.is_dir()]:
+            raise ModelError(f"{links[0]} is a link to a folder, whose files no digest covers; put a copy in its place")
+        if odd := [path for path in folder.rglob("*") if not path.is_dir() and not path.is_file()]:
+            raise ModelError(f"{odd[0]} is no regular file; put a file of the model in its place, or remove it")
+        for here in module_folders(folder):
+            check_growth(here)
+            _refuse_what_is_elsewhere(here)
+        return folder
+
+    @classmethod
+    def _takes(cls, architecture: str) -> bool:
+        return architecture.endswith(cls.bare)
+
+    @classmethod
+    def check_use(cls, folder: Path) -> None:
+        """Refuse a folder whose results the family would use otherwise than its authors; by default none."""
+
+    @classmethod
+    def entry(cls, folder: Path) -> dict[str, str]:
+        """Return keys of the configuration that a system with a folder needs besides that folder."""
+        return {"family": cls.family}
+
+    @property
+    def device(self) -> Any:
+        """The device that computes, of torch."""
+        return self._model.device
+
+    def made(self) -> dict[str, Any]:
+        """Return precision, device and versions of the results, for the record."""
+        from beirflow.models.computing.made import made_with
+
+        version = importlib.metadata.version(LIBRARY)
+        return {"precision": "float32", **made_with(self.device), "sentence_transformers": version}
+
+    def computation(self) -> dict[str, Any]:
+        """Return nothing: the library chooses its batches."""
+        return {}
+
+    def counts_of(self, kind: str) -> dict[str, int]:
+        """Return nothing: tokens are unknown."""
+        return {}
+
+    def described(self) -> dict[str, Any]:
+        """Describe what computes, for the record."""
+        return {"encoder": LIBRARY, "class": self.library_class}
+
+    def results(self, inputs: Sequence[Any], kind: Kind) -> Iterator[Any]:
+        """Yield the results for texts, or pairs of texts, a window at a time. Raises ModelError if the library fails."""
+        import torch
+
+        with Progress(f"compute with {LIBRARY}", len(inputs), kind) as progress:
+            for start in range(0, len(inputs), WINDOW):
+                window = list(inputs[start : start + WINDOW])
+                try:
+                    yield self.computed(window, kind)
+                except (BeirflowError, torch.OutOfMemoryError, torch.AcceleratorError):
+                    raise
+                except Exception as error:  # of code that is not ours
+                    raise ModelError(f"{LIBRARY} fails on {self._folder}: {type(error).__name__}: {error}") from error
+                progress.advance(len(window))
+
+    def computed(self, inputs: list[Any], kind: Kind) -> Any:
+        """Compute texts, or pairs of texts, once a short and a long one are as they should be."""
+        if by_length := sorted((each for each in inputs if _letters(each)), key=_letters):
+            self._check(by_length[0], by_length[-1], kind)
+        return self._compute(inputs, kind)
 
     def _load(self, seed: int) -> Any:
         """Load the model; weights that its files lack are drawn with the seed."""
         _check_version()
+        import sentence_transformers
         import torch
-        from sentence_transformers import SentenceTransformer
 
         own_gpu = "cuda" if torch.cuda.is_available() else "cpu"
         with torch.random.fork_rng(devices=[]):  # they are drawn on the CPU
             torch.manual_seed(seed)
-            return SentenceTransformer(
+            return getattr(sentence_transformers, self.library_class)(
                 str(self._folder),
                 device=own_gpu if self._device == "auto" else self._device,
                 trust_remote_code=False,
@@ -81,17 +162,12 @@ class SentenceTransformersModel:
                 model_kwargs={"dtype": torch.float32},
             )
 
-    def _encode(self, texts: list[str], kind: Kind) -> np.ndarray:
-        if by_length := sorted((text for text in texts if text.strip()), key=len):
-            self._check(by_length[0], by_length[-1], kind)
-        return self._vectors(texts, kind)
-
-    def _check(self, short: str, long: str, kind: Kind) -> None:
-        """Refuse vectors that depend on the other texts of a batch, or on weights that the files lack."""
+    def _check(self, short: Any, long: Any, kind: Kind) -> None:
+        """Refuse results that depend on the others of a batch, or on weights that the files lack."""
         if short == long and self._loaded_twice:
             return  # as when the latency of single queries is measured
-        together = self._vectors([short, long], kind)
-        if _change(self._vectors([short], kind), together[:1]) > TOLERANCE:
+        together = self._rows([short, long], kind)
+        if _change(self._rows([short], kind), together[:1]) > TOLERANCE:
             raise ModelError(
                 f"the model in {self._folder} gives a text different vectors alone and in a batch with a longer one,"
                 " so no vector is the right one"
@@ -99,40 +175,50 @@ class SentenceTransformersModel:
         if not self._loaded_twice:
             del self._model  # first, so that memory holds one model
             self._model, self._loaded_twice = self._load(1), True
-            if _change(together, self._vectors([short, long], kind)) > TOLERANCE:
+            if _change(together, self._rows([short, long], kind)) > TOLERANCE:
                 raise ModelError(
                     f"the model in {self._folder} gives different vectors each time it is loaded: its files lack weights,"
                     " which are random then; fetch or save the model again"
                 )
 
-    def _vectors(self, texts: list[str], kind: Kind) -> np.ndarray:
+    def _compute(self, inputs: list[Any], kind: Kind) -> Any:
+        """Compute texts or pairs in the form that the family takes."""
+        raise NotImplementedError
+
+    def _rows(self, inputs: list[Any], kind: Kind) -> Sequence[np.ndarray]:
+        """Compute texts or pairs, an array for each."""
+        rows: Sequence[np.ndarray] = self._compute(inputs, kind)
+        return rows
+
+    def _encode(self, texts: list[str], kind: Kind, **how: Any) -> Any:
+        """Encode texts by the method of their kind."""
         encode = {"queries": self._model.encode_query, "documents": self._model.encode_document}[kind]
-        vectors: np.ndarray = encode(
-            texts, prompt=self._prefixes[kind], batch_size=self._batch_texts, show_progress_bar=False, convert_to_numpy=True
-        )
+        prompt = self._prefixes.get(PREFIXES[kind])
+        return encode(texts, prompt=prompt, batch_size=self._batch_texts, show_progress_bar=False, **how)
+
+
+class SentenceTransformersModel(LibraryModel):
+    """An encoder of one vector a text."""
+
+    types = (None,)
+
+    @classmethod
+    def entry(cls, folder: Path) -> dict[str, str]:
+        """Return the family, and the similarity that the folder names, or else the library's own."""
+        similarity = read_optional(folder / LIBRARY_CONFIG).get("similarity_fn_name")
+        return super().entry(folder) | {"similarity": "dot" if similarity == "dot" else "cosine"}
+
+    def encode_query(self, texts: Sequence[str]) -> np.ndarray:
+        """Encode n queries, float32 of shape (n, dim)."""
+        return self.computed(list(texts), "queries")  # type: ignore[no-any-return]
+
+    def encode_document(self, texts: Sequence[str]) -> np.ndarray:
+        """Encode n documents, title included, float32 of shape (n, dim)."""
+        return self.computed(list(texts), "documents")  # type: ignore[no-any-return]
+
+    def _compute(self, inputs: list[Any], kind: Kind) -> np.ndarray:
+        vectors: np.ndarray = self._encode(inputs, kind, convert_to_numpy=True)
         return vectors
-
-
-def check_folder(*, model: str, query_prefix: str | None = None, document_prefix: str | None = None, **others: object) -> Path:
-    """Refuse a folder that leaves prompts open, or with which something runs or is read that no digest covers.
-
-    The parameters are the arguments of the class. Returns the folder.
-    """
-    folder = Path(str(model)).expanduser()
-    if not folder.is_absolute() or not (folder / MODULES).is_file():
-        raise ModelError(f"arguments.model is {model!r}; expected the absolute path of a folder with {MODULES}")
-    check_type(folder, DENSE, None)
-    _, open_prompts = read_prompts(read_optional(folder / LIBRARY_CONFIG))
-    given = {"query_prefix": query_prefix, "document_prefix": document_prefix}
-    check_open({f"arguments.{key}": why for key, why in open_prompts.items() if given[key] is None})
-    if links := [path for path in folder.rglob("*") if path.is_symlink() and path.is_dir()]:
-        raise ModelError(f"{links[0]} is a link to a folder, whose files no digest covers; put a copy in its place")
-    if odd := [path for path in folder.rglob("*") if not path.is_dir() and not path.is_file()]:
-        raise ModelError(f"{odd[0]} is no regular file; put a file of the model in its place, or remove it")
-    for here in module_folders(folder):
-        check_growth(here)
-        _refuse_what_is_elsewhere(here)
-    return folder
 
 
 def _refuse_what_is_elsewhere(here: Path) -> None:
@@ -156,7 +242,15 @@ def _check_version() -> None:
     refuse_old_transformers(importlib.metadata.version("transformers"))
 
 
-def _change(first: np.ndarray, second: np.ndarray) -> float:
-    """Return the largest distance of two vectors of a text over the length of the first; not-a-number counts as no change."""
-    lengths = np.maximum(np.linalg.norm(first, axis=1), 1e-30)
-    return float(np.nan_to_num(np.linalg.norm(first - second, axis=1) / lengths).max(initial=0.0))
+def _letters(text: str | tuple[str, str]) -> int:
+    """Count the letters of a text, or of a pair of texts."""
+    return len("".join(text).strip())
+
+
+def _change(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> float:
+    """Return the largest distance of two results for a text over the length of the first; not-a-number counts as no change."""
+    distances = [
+        np.linalg.norm(one - other) / max(float(np.linalg.norm(one)), 1e-30) if one.shape == other.shape else np.inf
+        for one, other in zip(first, second, strict=True)
+    ]
+    return float(np.nan_to_num(distances).max(initial=0.0))

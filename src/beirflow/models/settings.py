@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from beirflow.core.keys import HIDDEN, Count, Digest, EncoderClass, Package, Revision, Text, Tokens, Weights
 from beirflow.data.document_text import TITLE_END
 
 LIBRARY = "sentence-transformers"  # in place of a class: this library encodes
 ONNX = ".onnx"  # suffix of the weights that ONNX Runtime computes
-NOT_ALONE = ("query_model", "query_revision", "encoder", "arguments")  # keys of what is not one model of queries and documents
 INSTRUCTION = "{instruction}"  # in a prefix of queries, where the instruction of the dataset is written
 
 
@@ -36,6 +35,9 @@ class ModelSettings:
     """package.module:Class, a class of your own in place of a model, or sentence-transformers."""
     arguments: Mapping[str, Any] | None = field(default=None, hash=False)
     """Arguments of the class, by name. They are recorded; for a password or a key write ${NAME}, an environment variable."""
+
+    # the class by which sentence-transformers computes a model of the family
+    library: ClassVar[str] = "beirflow.models.sentence_transformers_model:SentenceTransformersModel"
 
     def explicit(self, *keys: str) -> dict[str, Any]:
         """Return those of some settings that are not None, by name, in the order of the arguments."""

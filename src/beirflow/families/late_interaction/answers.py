@@ -10,12 +10,11 @@ import torch
 
 from beirflow.core.layout import MODEL, TOKEN_VECTORS
 from beirflow.families.answers import Opened, SearchRequest, nothing_excluded
-from beirflow.families.late_interaction.encoder import TokenEncoder
+from beirflow.families.late_interaction.encoder import encoder_of
 from beirflow.families.late_interaction.search import arranged, exact_top_k
 from beirflow.families.late_interaction.settings import LateSettings
 from beirflow.families.late_interaction.vectors import TokenVectors, read_segments
 from beirflow.models.model_files import check_model
-from beirflow.models.model_places import model_folder
 from beirflow.ranking.ranking import Cut, Hits, byte_order
 
 IN_MEMORY = 2.5  # memory of token vectors relative to disk: float32 instead of float16, plus padding
@@ -29,7 +28,7 @@ def open_answers(request: SearchRequest) -> Opened:
     settings: LateSettings = request.system.settings
     device = torch.device(request.device)
     check_model(settings, request.file(MODEL))
-    encoder = TokenEncoder(settings, model_folder(settings), "queries", **request.on)
+    encoder = encoder_of(settings, "queries", **request.on)
     paths = request.files(TOKEN_VECTORS)
     if request.device == "cpu":
         request.make_room(paths, IN_MEMORY)

@@ -39,6 +39,7 @@ from beirflow.models.model_json import (
     read_object,
     read_optional,
 )
+from beirflow.models.model_places import or_by_library
 
 COLBERT_CLASS = "HF_ColBERT"
 QUERY_LENGTH = 32  # length of queries in ColBERT and PyLate, unless stated
@@ -115,8 +116,10 @@ class TokenCard:
         return facts | {"overridden": list(self.overridden)}
 
 
-def with_lengths(card: TokenCard, settings: LateSettings) -> TokenCard:
-    """Override the lengths of the model's files by those of the configuration that are not None."""
+def system_card(folder: Path, settings: LateSettings) -> TokenCard:
+    """Read the card of a system; the lengths of its configuration override those of the model's files."""
+    with or_by_library(settings):
+        card = read_token_card(folder)
     configured = settings.explicit("document_length", "query_length", "pool_factor")
     return replace(
         card,
@@ -189,6 +192,11 @@ def _check_family(folder: Path, library: Mapping[str, Any], names: Mapping[str, 
             f"{problem}, which give one vector per text and none per token; a system of family dense takes such models"
         )
     check_type(folder, "MultiVectorEncoder", "ColBERT", *((DENSE, None) if pylate else ()))
+    check_similarity(folder, library)
+
+
+def check_similarity(folder: Path, library: Mapping[str, Any]) -> None:
+    """Refuse scores that are not known, by the settings that sentence-transformers has in a folder."""
     similarity = str(library.get("similarity_fn_name") or "maxsim").lower()
     if similarity not in ("maxsim", "cosine", "dot"):  # PyLate wrote the last two, which it does not read
         raise ModelError(f"{folder / LIBRARY_CONFIG} wants the similarity {similarity!r}, and only maxsim is known")

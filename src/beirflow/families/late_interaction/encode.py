@@ -7,13 +7,12 @@ from typing import Any, TypeAlias
 from beirflow.core.artifact import Made, step
 from beirflow.data.corpus_files import Documents, Queries
 from beirflow.data.document_text import Kind
-from beirflow.families.late_interaction.encoder import TokenEncoder
+from beirflow.families.late_interaction.encoder import encoder_of
 from beirflow.families.late_interaction.settings import LateSettings
 from beirflow.families.late_interaction.vectors import Segment, TokenVectorFile, in_segments
 from beirflow.families.texts import Texts, represented
 from beirflow.models.computing.model_settings import Computing, checked_meanwhile
 from beirflow.models.model_files import check_model
-from beirflow.models.model_places import model_folder
 from beirflow.models.model_record import ModelRecord
 
 TokenEncoding: TypeAlias = Computing[LateSettings]
@@ -37,7 +36,7 @@ def encode_tokens(documents: Documents, model: ModelRecord, chunk: int, encoding
 
 
 def _encode(texts: Texts, encoding: TokenEncoding) -> Made:
-    def encode(encoder: TokenEncoder) -> Generator[Segment, None, dict[str, Any]]:
+    def encode(encoder: Any) -> Generator[Segment, None, dict[str, Any]]:
         """Yield segments of token vectors; return fields of the record."""
         tokens = dim = 0
         for segment in in_segments(encoder.windows(texts.different), texts.indices):
@@ -49,10 +48,10 @@ def _encode(texts: Texts, encoding: TokenEncoding) -> Made:
     return represented(texts, encoding, partial(load_encoder, encoding, texts.kind), encode, saves_memory="document_length")
 
 
-def load_encoder(encoding: TokenEncoding, kind: Kind) -> TokenEncoder:
+def load_encoder(encoding: TokenEncoding, kind: Kind) -> Any:
     """Load the encoder of one kind of text, while the digests of its files are compared.
 
     Raises ModelError if the model cannot be loaded.
     """
     with checked_meanwhile(partial(check_model, encoding.settings, encoding.model_path)):
-        return TokenEncoder(encoding.settings, model_folder(encoding.settings), kind, **encoding.on)
+        return encoder_of(encoding.settings, kind, **encoding.on)

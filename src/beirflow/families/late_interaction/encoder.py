@@ -11,10 +11,10 @@ import torch
 from beirflow.core.errors import ModelError, model_errors_of
 from beirflow.core.progress import Progress
 from beirflow.data.document_text import Kind
-from beirflow.families.late_interaction.card import Reading, read_token_card, with_lengths
+from beirflow.families.late_interaction.card import Reading, system_card
 from beirflow.families.late_interaction.settings import LateSettings
 from beirflow.families.late_interaction.token_pooling import LOSSY, pooled
-from beirflow.families.late_interaction.vectors import TokenVectors
+from beirflow.families.late_interaction.vectors import TokenVectors, with_zeros
 from beirflow.models.card import check_open
 from beirflow.models.computing.arrival import Arrival, NotFiniteError, send
 from beirflow.models.computing.batching import Tokens, pad
@@ -23,6 +23,8 @@ from beirflow.models.computing.text_model import TextModel
 from beirflow.models.encoders.backbone import Backbone
 from beirflow.models.encoders.head import load_head
 from beirflow.models.model_json import TASKS
+from beirflow.models.model_places import model_folder
+from beirflow.models.own_class import load_class
 
 PROJECTION = "linear.weight"  # projection of a checkpoint of ColBERT, in the same file as its backbone; it has no bias
 
@@ -56,7 +58,7 @@ class TokenEncoder(TextModel):
         self._kind, self._pool_factor = kind, system.pool_factor if kind == "documents" else None
         self.budget.setting = "document_length" if kind == "documents" else "query_length"
         with model_errors_of(self.budget.owner):
-            self.card = with_lengths(read_token_card(folder), system)
+            self.card = system_card(folder, system)
             check_open({key: why for key, why in self.card.open.items() if key.startswith(TASKS[kind])})
             self.reading = self.card.readings[kind]
             self._load(folder, self.reading, system.weights)
@@ -194,7 +196,7 @@ class TokenEncoder(TextModel):
         if self._pool_factor:
             parts = [pooled(own, self._pool_factor) for own in np.split(on_host, starts[1:])]
             counts, on_host = np.array([len(part) for part in parts]), np.concatenate(parts).astype(np.float16)
-        return _with_zeros(TokenVectors(counts, on_host))
+        return with_zeros(TokenVectors(counts, on_host))
 
     def _compute(self, window: Window, rows: np.ndarray) -> torch.Tensor:
         """Compute the vectors of the tokens that count, text by text, float32 of shape (vectors, dim)."""
@@ -207,11 +209,8 @@ class TokenEncoder(TextModel):
         return self._head(hidden.reshape(-1, hidden.shape[-1]).index_select(0, places).float())
 
 
-def _with_zeros(texts: TokenVectors) -> TokenVectors:
-    """Add a vector of zeros for every text without vectors."""
-    if texts.counts.all():
-        return texts
-    counts = np.maximum(texts.counts, 1)
-    vectors = np.zeros((int(counts.sum()), texts.vectors.shape[1]), np.float16)
-    vectors[np.repeat(texts.counts > 0, counts)] = texts.vectors
-    return TokenVectors(counts, vectors)
+def encoder_of(system: LateSettings, kind: Kind, **on: Any) -> Any:
+    """Load the encoder of one kind of text of a system, ours or that of sentence-transformers."""
+    if system.encoder:
+        return load_class(system, kind=kind, device=on["device"])
+    return TokenEncoder(system, model_folder(system), kind, **on)

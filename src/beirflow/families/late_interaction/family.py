@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from beirflow.core import layout
 from beirflow.families.family import TOKENS_PER_WORD, Family
-from beirflow.families.late_interaction.card import read_token_card, with_lengths
+from beirflow.families.late_interaction.card import system_card
 from beirflow.families.late_interaction.settings import LateSettings
 from beirflow.families.stage import DOCUMENTS, MODEL, QUERIES, Stage, precision, searches, settings_on
 from beirflow.families.system import Setting
@@ -67,10 +67,10 @@ class LateFamily(Family):
 
         def read() -> None:
             """Read the card; ModelError if it leaves a setting open."""
-            check_open(with_lengths(read_token_card(model_folder(settings)), settings).open)
+            check_open(system_card(model_folder(settings), settings).open)
 
         problem = problem_with(settings, read)
-        return Setting("model", settings.model, problem) if problem else None
+        return Setting("encoder" if settings.encoder else "model", settings.source, problem) if problem else None
 
     def scorer(self, settings: LateSettings) -> dict[str, Any]:
         """Return the settings of a reranker with this model."""
@@ -87,8 +87,8 @@ class LateFamily(Family):
         return 2.0 * DIMENSIONS * kept * documents
 
     def matches(self, settings: LateSettings) -> str | None:
-        """Return the function for the most similar tokens of two texts; None where vectors are pooled."""
-        return None if settings.pool_factor else "beirflow.families.late_interaction.matches:match_tokens"
+        """Return the function for the most similar tokens of two texts; None where vectors are pooled, or tokens unknown."""
+        return None if settings.pool_factor or settings.encoder else "beirflow.families.late_interaction.matches:match_tokens"
 
 
 FAMILY = LateFamily()

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Interval
 
 from beirflow.core.keys import Keys, Tokens, TorchWeights
-from beirflow.models.settings import NOT_ALONE, ModelSettings
+from beirflow.models.settings import LIBRARY, ModelSettings
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,12 @@ class LateSettings(ModelSettings):
     pool_factor: Annotated[int, Interval(ge=2, le=16)] | None = None
     """How many vectors of similar tokens of a document are averaged to one (token pooling). This changes scores."""
 
-    without: ClassVar = NOT_ALONE
-    kinds: ClassVar = {"model": Keys(("model",))}
+    without: ClassVar = ("query_model", "query_revision")
+    kinds: ClassVar = {
+        "encoder": Keys(("encoder",), ("arguments",), types={"encoder": Literal[LIBRARY]}),
+        "model": Keys(("model",), without=("encoder", "arguments")),
+    }
+    library: ClassVar = "beirflow.families.late_interaction.library_tokens:LibraryTokens"
 
     def for_dataset(self, dataset: str, _corpus: str = "") -> "LateSettings":
         """Return the settings with the length of queries of one dataset, the same for all its forums."""

@@ -46,6 +46,16 @@ class TokenVectors(NamedTuple):
         return TokenVectors(counts, self.vectors[np.repeat(self.starts[texts], counts) + places])
 
 
+def with_zeros(texts: TokenVectors) -> TokenVectors:
+    """Add a vector of zeros for every text without vectors."""
+    if texts.counts.all():
+        return texts
+    counts = np.maximum(texts.counts, 1)
+    vectors = np.zeros((int(counts.sum()), texts.vectors.shape[1]), np.float16)
+    vectors[np.repeat(texts.counts > 0, counts)] = texts.vectors
+    return TokenVectors(counts, vectors)
+
+
 class Segment(NamedTuple):
     """Some texts of a table, and the rows that have them."""
 

@@ -64,7 +64,7 @@ class RerankFamily(Family):
             wrong = (DENSE if settings.dense else LATE).problem(encoder)
             return wrong and Setting("model", encoder.name, wrong.problem)
         problem = problem_with(settings, lambda: kind_of(model_folder(settings), settings))
-        return Setting("model", settings.model, problem) if problem else None
+        return Setting("encoder" if settings.encoder else "model", settings.source, problem) if problem else None
 
     def problems_on(self, settings: RerankSettings, datasets: Iterable[str]) -> list[Setting]:
         """Return what the encoder that scores pairs lacks."""
@@ -85,7 +85,7 @@ class RerankFamily(Family):
 
     def scored_by(self, settings: RerankSettings) -> str:
         """Return the model, which may be the name of a system."""
-        return settings.model
+        return settings.source
 
     def with_scorer(self, settings: RerankSettings, scorer: Mapping[str, Any]) -> RerankSettings:
         """Return the settings with the model and the settings of another system."""

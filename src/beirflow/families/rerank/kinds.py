@@ -27,6 +27,7 @@ from beirflow.models.model_json import (
     read_object,
     read_optional,
 )
+from beirflow.models.model_places import or_by_library
 
 INCREASING = ("Identity", "Sigmoid", "Tanh", "LogSigmoid", "Softsign", "Softplus", "ELU", "SELU", "CELU", "LeakyReLU")
 """Activations of torch.nn that rank one number as the number itself does, without new ties."""
@@ -130,7 +131,7 @@ def check_activation(folder: Path, labels: int) -> None:
     Raises ModelError if the folder names such an activation, or one of its own.
     """
     known = INCREASING if labels == 1 else OF_TWO
-    for path, name in _activations(folder):
+    for path, name in activations(folder):
         if not str(name).startswith("torch.") or str(name).rpartition(".")[2] not in known:
             raise ModelError(
                 f"{path} has the activation {name}, after which pairs may have another order than by the logits, which are the"
@@ -138,7 +139,7 @@ def check_activation(folder: Path, labels: int) -> None:
             )
 
 
-def _activations(folder: Path) -> Iterator[tuple[Path, Any]]:
+def activations(folder: Path) -> Iterator[tuple[Path, Any]]:
     """Yield the activations that a folder names, each with its file: versions of sentence-transformers have three places."""
     config, library = folder / MODEL_CONFIG, folder / LIBRARY_CONFIG
     nested = read_optional(config).get("sentence_transformers")
@@ -167,10 +168,11 @@ def kind_of(folder: Path, settings: RerankSettings) -> Kind:
     Raises ModelError if the kind is unknown, neither files nor configuration state it, they contradict each other, or an
     instruction would not be read.
     """
-    kind = _kind(folder, settings.kind)
-    if (folder / MODULES).is_file() and kind not in STATED.values():
-        check_type(folder, TYPE, *((None, DENSE) if kind == "cross-encoder" else ()))
-    reads = kind == "qwen3-reranker" or saved_settings(folder, kind).message
+    with or_by_library(settings):
+        kind = _kind(folder, settings.kind)
+        if (folder / MODULES).is_file() and kind not in STATED.values():
+            check_type(folder, TYPE, *((None, DENSE) if kind == "cross-encoder" else ()))
+        reads = kind == "qwen3-reranker" or saved_settings(folder, kind).message
     if not reads and (settings.instruction or settings.instructions):
         raise ModelError(f"the model in {folder} is a {kind}, which reads no instruction; remove it")
     return kind

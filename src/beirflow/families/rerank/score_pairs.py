@@ -80,7 +80,8 @@ def score_pairs(
 def _same(scoring: Scoring) -> dict[str, Any]:
     """Return the settings that must be unchanged to reuse scores, for the record; besides the inputs and the code."""
     settings = scoring.settings
-    precision = str(choose_precision(scoring.precision, choose_device(scoring.device))).removeprefix("torch.")
+    chosen = "float32" if settings.encoder else scoring.precision
+    precision = str(choose_precision(chosen, choose_device(scoring.device))).removeprefix("torch.")
     same = {"precision": precision, "max_length": settings.max_length, "purpose": settings.instruction}
     if settings.encoder_settings is None:
         return same

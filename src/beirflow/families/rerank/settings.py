@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from annotated_types import Interval
 
 from beirflow.core.keys import HIDDEN, As, Count, Instructions, Keys, Name, Text, TorchWeights
-from beirflow.models.settings import NOT_ALONE, ModelSettings
+from beirflow.models.settings import LIBRARY, ModelSettings
 from beirflow.run.by_name import by_name
 
 Below = Literal["drop", "keep"]
@@ -54,8 +54,12 @@ class RerankSettings(ModelSettings):
     dense: Annotated[Any, HIDDEN] = field(default=None, hash=False)
     late: Annotated[Any, HIDDEN] = field(default=None, hash=False)  # the system of late interaction, likewise
 
-    without: ClassVar = NOT_ALONE
-    kinds: ClassVar = {"model": Keys(("model",))}
+    without: ClassVar = ("query_model", "query_revision")
+    kinds: ClassVar = {
+        "encoder": Keys(("encoder",), ("arguments", "first", "depth", "below"), types={"encoder": Literal[LIBRARY]}),
+        "model": Keys(("model",), without=("encoder", "arguments")),
+    }
+    library: ClassVar = "beirflow.families.rerank.scorers.library_pairs:LibraryPairs"
 
     def __post_init__(self) -> None:
         """Rebuild settings from the parameters of a rule or a manifest."""

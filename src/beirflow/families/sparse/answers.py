@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from beirflow.core.layout import MODEL, TERM_WEIGHTS
 from beirflow.families.answers import Opened, SearchRequest, nothing_excluded
 from beirflow.families.sparse.files import Rows, quantized, read_segments
-from beirflow.families.sparse.layouts import read_parts
 from beirflow.families.sparse.search import search_segments
 from beirflow.families.sparse.settings import SparseSettings
+from beirflow.families.sparse.weigh import weigher_of
 from beirflow.families.sparse.weigher import Weigher
 from beirflow.models.model_files import check_model
 from beirflow.ranking.ranking import Cut, Hits, byte_order, rank_hits
@@ -19,7 +19,7 @@ def open_answers(request: SearchRequest) -> Opened:
     """Open a sparse system with its weights in memory. Raises NoAnswerError if they do not fit there."""
     settings: SparseSettings = request.system.settings
     check_model(settings, request.file(MODEL))
-    weigher = Weigher(settings.name, read_parts(settings).queries, **request.on)
+    weigher = weigher_of(settings, "queries", **request.on)
     paths = request.files(TERM_WEIGHTS)
     request.make_room(paths, IN_MEMORY)
     segments = [segment for path in paths for segment in read_segments(path, settings.quantize)]
@@ -35,5 +35,6 @@ def open_answers(request: SearchRequest) -> Opened:
         hits, _ = search_segments(weights, segments, Cut(request.top_k, order, nothing_excluded(queries)), request.threads)
         return rank_hits([hits], request.doc_ids, request.top_k, settings.ties)[:3]
 
-    where = {"model": weigher.device.type if weigher.loaded else "cpu", "weights": "cpu"}
+    on_cpu = isinstance(weigher, Weigher) and not weigher.loaded
+    where = {"model": "cpu" if on_cpu else weigher.device.type, "weights": "cpu"}
     return Opened(answer, where, weigher.made(), encode)

@@ -140,8 +140,8 @@ class SparseFamily(Family):
         return DOCUMENT_BYTES * documents
 
     def matches(self, settings: SparseSettings) -> str | None:
-        """Return the function for the terms that two texts share; None where documents are weighed with generated queries."""
-        return None if settings.expansion else "beirflow.families.sparse.matches:match_terms"
+        """Return the function for the terms that two texts share; None with generated queries, or without a tokenizer here."""
+        return None if settings.expansion or settings.encoder else "beirflow.families.sparse.matches:match_terms"
 
 
 def _problem_of_models(settings: SparseSettings) -> Setting | None:
@@ -150,8 +150,9 @@ def _problem_of_models(settings: SparseSettings) -> Setting | None:
         todo = "the tokens of queries weigh 1, so no model reads them; remove the key"
         return Setting("query_model", settings.query_model, todo)
     if problem := problem_with(settings, lambda: read_parts(settings)):
-        of_queries = model_problem(settings) and not model_problem(towers(settings)[0])
-        key, value = ("query_model", settings.query_model) if of_queries else ("model", settings.model)
+        of_queries = settings.query_model and model_problem(settings) and not model_problem(towers(settings)[0])
+        own = "encoder" if settings.encoder else "model"
+        key, value = ("query_model", settings.query_model) if of_queries else (own, settings.source)
         return Setting(key, value, problem.removeprefix(f"system {settings.name}: "))
     return None
 

@@ -23,7 +23,7 @@ from beirflow.models.card_modules import (
 )
 from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, Module, modules_of, read_json_file, read_number, read_optional
 from beirflow.models.model_layout import module_weight_files
-from beirflow.models.model_places import model_folder, towers
+from beirflow.models.model_places import model_folder, or_by_library, towers
 
 SPARTA_TERMS = 2000
 
@@ -74,16 +74,21 @@ def parts_of_sparse_encoder(settings: SparseSettings, folder: Path, weights: str
     Raises ModelError if the folder is not complete, or asks for something that is not supported.
     """
     check_type(folder, "SparseEncoder")
+    check_similarity(folder)
     described = read_optional(folder / LIBRARY_CONFIG)
-    similarity = described.get("similarity_fn_name")
-    if similarity not in (None, "dot", "dot_product"):
-        raise ModelError(f"{folder / LIBRARY_CONFIG} compares texts by {similarity!r}; sparse systems have dot products")
     prompts, open_prompts = read_prompts(described)
     check_open({key: why for key, why in open_prompts.items() if key not in settings.explicit(*open_prompts)})
     kinds: tuple[Kind, Kind] = ("documents", "queries")
     parts = (_of_modules(list(modules_of(folder, kind)), folder, weights, kind) for kind in kinds)
     most = read_number(folder / LIBRARY_CONFIG, described, "max_active_dims", "terms")
     return Parts(*(replace(part, prefix=prompts[kind], most_terms=most) for part, kind in zip(parts, kinds, strict=True)))
+
+
+def check_similarity(folder: Path) -> None:
+    """Refuse a SparseEncoder whose vectors are compared otherwise than by dot products."""
+    similarity = read_optional(folder / LIBRARY_CONFIG).get("similarity_fn_name")
+    if similarity not in (None, "dot", "dot_product"):
+        raise ModelError(f"{folder / LIBRARY_CONFIG} compares texts by {similarity!r}; sparse systems have dot products")
 
 
 def _of_modules(chain: Sequence[Module], folder: Path, weights: str, kind: Kind) -> Part:
@@ -137,7 +142,7 @@ def read_parts(settings: SparseSettings) -> Parts:
     """
     models = towers(settings)
     folders = [model_folder(model) for model in models]
-    with model_errors_of(f"system {settings.name}"):
+    with model_errors_of(f"system {settings.name}"), or_by_library(settings):
         documents, queries = _parts(settings, folders[0], settings.weights)
         if len(models) > 1:
             queries = _parts(settings, folders[1], models[1].weights).queries

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from beirflow.core.keys import As, Keys, Ties, Tokens, TorchWeights, UpToMillion
 from beirflow.families.expansions.settings import WrittenQueries
-from beirflow.models.settings import ModelSettings
+from beirflow.models.settings import LIBRARY, ModelSettings
 
 INJECT = "inject"  # way of joining queries with a document: those of their tokens that its text lacks follow it
 
@@ -58,8 +58,11 @@ class SparseSettings(ModelSettings):
     expansion_length: UpToMillion | None = None
     """Tokens after which its expansion is cut; by default 100, as in Pyserini."""
 
-    without: ClassVar = ("encoder", "arguments")
-    kinds: ClassVar = {"model": Keys(("model",))}
+    kinds: ClassVar = {
+        "encoder": Keys(("encoder",), ("arguments", "quantize", "ties"), types={"encoder": Literal[LIBRARY]}),
+        "model": Keys(("model",), without=("encoder", "arguments")),
+    }
+    library: ClassVar = "beirflow.families.sparse.library_weigher:LibraryWeigher"
 
     def __post_init__(self) -> None:
         """Convert the mapping of a configuration, of a rule's parameters or of a manifest to settings; set default lengths."""

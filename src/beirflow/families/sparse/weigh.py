@@ -21,6 +21,7 @@ from beirflow.models.computing.loading import loading_from
 from beirflow.models.computing.model_settings import Computing, checked_meanwhile
 from beirflow.models.model_files import check_model
 from beirflow.models.model_record import ModelRecord
+from beirflow.models.own_class import load_class
 
 BATCH_DOCUMENTS = 4096  # documents whose expansion is read at once
 Weighing: TypeAlias = Computing[SparseSettings]  # settings of a job that weighs terms
@@ -61,10 +62,11 @@ def _weigh(texts: Texts, weighing: Weighing, joined: Mapping[str, str] | None = 
     """Weigh the terms of texts while they are written."""
     quantize = weighing.settings.quantize
 
-    def weigh(weigher: Weigher) -> Generator[Rows, None, dict[str, Any]]:
+    def weigh(weigher: Any) -> Generator[Rows, None, dict[str, Any]]:
         """Yield weights of terms; return fields of the record."""
         terms = 0
-        windows = weigher.windows(texts.different, texts.kind, texts.added)
+        added = [] if texts.added is None else [texts.added]
+        windows = weigher.windows(texts.different, texts.kind, *added)
         for rows in in_rows(windows, texts.indices, count=lambda rows: len(rows.counts), one=Rows.one, together=Rows.together):
             kept = quantized(rows, quantize)
             terms += len(kept.terms)
@@ -77,18 +79,24 @@ def _weigh(texts: Texts, weighing: Weighing, joined: Mapping[str, str] | None = 
     return made
 
 
-def load_weigher(weighing: Weighing, kind: str) -> Weigher:
+def load_weigher(weighing: Weighing, kind: str) -> Any:
     """Load the weigher of a kind of text, while the digests of its files are compared.
 
     Raises ModelError if the model cannot be loaded, or queries and documents have different vocabularies.
     """
     settings = weighing.settings
-    parts = read_parts(settings)
     with checked_meanwhile(partial(check_model, settings, weighing.model_path)):
-        weigher = Weigher(settings.name, parts.of(kind), **weighing.on)
-    if kind == "queries":
-        _check_vocabulary(settings.name, weigher, parts.documents)
+        weigher = weigher_of(settings, kind, **weighing.on)
+    if kind == "queries" and isinstance(weigher, Weigher):
+        _check_vocabulary(settings.name, weigher, read_parts(settings).documents)
     return weigher
+
+
+def weigher_of(settings: SparseSettings, kind: str, **on: Any) -> Any:
+    """Load the weigher of a kind of text of a system."""
+    if settings.encoder:
+        return load_class(settings, device=on["device"])
+    return Weigher(settings.name, read_parts(settings).of(kind), **on)
 
 
 def _check_vocabulary(name: str, queries: Weigher, documents: Part) -> None:

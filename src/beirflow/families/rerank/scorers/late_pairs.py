@@ -7,12 +7,11 @@ import numpy as np
 import torch
 
 from beirflow.data.document_text import KINDS, Kind
-from beirflow.families.late_interaction.encoder import TokenEncoder
+from beirflow.families.late_interaction.encoder import encoder_of
 from beirflow.families.late_interaction.max_sim import Queries, exact_scores, in_blocks
 from beirflow.families.late_interaction.settings import LateSettings
 from beirflow.families.late_interaction.vectors import TokenVectors
 from beirflow.families.rerank.scorers.encoders import EncodedPairs
-from beirflow.models.model_places import model_folder
 from beirflow.run.devices import require_exact_products
 
 
@@ -20,8 +19,7 @@ class LatePairs(EncodedPairs):
     """Scores pairs by the sum of each query token's best match; ``on`` has ``device``, ``precision`` and ``token_budget``."""
 
     def __init__(self, settings: LateSettings, **on: Any) -> None:
-        folder = model_folder(settings)
-        self._own = {kind: TokenEncoder(settings, folder, kind, **on) for kind in KINDS}
+        self._own = {kind: encoder_of(settings, kind, **on) for kind in KINDS}
         super().__init__(settings.name, self._own, on["device"])
 
     def _windows(self, kind: Kind, texts: Sequence[str]) -> Iterator[TokenVectors]:
