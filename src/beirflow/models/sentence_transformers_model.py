@@ -12,7 +12,7 @@ its class, a subclass of :class:`LibraryModel`, in its settings.
 """
 
 import importlib.metadata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -185,10 +185,9 @@ class LibraryModel:
         """Compute texts or pairs in the form that the family takes."""
         raise NotImplementedError
 
-    def _rows(self, inputs: list[Any], kind: Kind) -> Sequence[np.ndarray]:
+    def _rows(self, inputs: list[Any], kind: Kind) -> Any:
         """Compute texts or pairs, an array for each."""
-        rows: Sequence[np.ndarray] = self._compute(inputs, kind)
-        return rows
+        return self._compute(inputs, kind)
 
     def _encode(self, texts: list[str], kind: Kind, **how: Any) -> Any:
         """Encode texts by the method of their kind."""
@@ -210,11 +209,11 @@ class SentenceTransformersModel(LibraryModel):
 
     def encode_query(self, texts: Sequence[str]) -> np.ndarray:
         """Encode n queries, float32 of shape (n, dim)."""
-        return self.computed(list(texts), "queries")  # type: ignore[no-any-return]
+        return self.computed(list(texts), "queries")
 
     def encode_document(self, texts: Sequence[str]) -> np.ndarray:
         """Encode n documents, title included, float32 of shape (n, dim)."""
-        return self.computed(list(texts), "documents")  # type: ignore[no-any-return]
+        return self.computed(list(texts), "documents")
 
     def _compute(self, inputs: list[Any], kind: Kind) -> np.ndarray:
         vectors: np.ndarray = self._encode(inputs, kind, convert_to_numpy=True)
@@ -247,7 +246,7 @@ def _letters(text: str | tuple[str, str]) -> int:
     return len("".join(text).strip())
 
 
-def _change(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> float:
+def _change(first: Iterable[np.ndarray], second: Iterable[np.ndarray]) -> float:
     """Return the largest distance of two results for a text over the length of the first; not-a-number counts as no change."""
     distances = [
         np.linalg.norm(one - other) / max(float(np.linalg.norm(one)), 1e-30) if one.shape == other.shape else np.inf

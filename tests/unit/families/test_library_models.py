@@ -1,6 +1,7 @@
 """Rerankers, sparse and late-interaction systems that sentence-transformers itself computes: its numbers, from our own steps."""
 
 import importlib.metadata
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -14,10 +15,11 @@ from pydantic import TypeAdapter
 from sentence_transformers import CrossEncoder, MultiVectorEncoder, SparseEncoder
 from sentence_transformers.base.modules import Dense, Normalize, Transformer
 from sentence_transformers.multi_vector_encoder.modules import HierarchicalTokenPooling, MultiVectorMask
-from sentence_transformers.sentence_transformer.modules import LSTM, Pooling
+from sentence_transformers.sentence_transformer.modules import Pooling
 from sentence_transformers.sparse_encoder.modules import MLMTransformer, SparseAutoEncoder, SpladePooling
 
 from beirflow.config.models import system_model
+from beirflow.data.document_text import Kind
 from beirflow.families.family import Family
 from beirflow.families.late_interaction.card import TOKENS
 from beirflow.families.late_interaction.encoder import encoder_of
@@ -43,6 +45,9 @@ PAIRS = [(query, document) for query in TEXTS[:3] for document in TEXTS]
 ON: Any = {"device": "cpu", "precision": "float32", "token_budget": "auto"}
 
 
+METHODS: dict[Kind, str] = {"queries": "encode_query", "documents": "encode_document"}
+
+
 def by(kind: type, folder: Path, **arguments: Any) -> Any:
     return kind("theirs", encoder="sentence-transformers", arguments={"model": str(folder), **arguments})
 
@@ -56,16 +61,19 @@ def backbone(folder: Path, **how: Any) -> Transformer:
     return Transformer(str(save_backbone(folder / "plain")), **how)
 
 
-def of_pairs(*between: Any, **how: Any) -> Callable[[Path], Path]:
-    """Modules behind a backbone, the last of which scores."""
-
-    def build(folder: Path) -> Path:
-        torch.manual_seed(2)
-        own = [make() for make in between]
-        last = Dense(own[-1].get_embedding_dimension(), 1, activation_function=torch.nn.Identity(), module_output_name="scores")
-        return saved(CrossEncoder(modules=[backbone(folder), *own, last], device="cpu", **how), folder)
-
-    return build
+def pooled_elsewhere(folder: Path) -> Path:
+    """A Pooling and a Dense that scores, and their backbone in a folder of its own."""
+    torch.manual_seed(2)
+    last = Dense(32, 1, activation_function=torch.nn.Identity(), module_output_name="scores")
+    model = saved(CrossEncoder(modules=[backbone(folder), Pooling(32, "mean"), last], device="cpu"), folder)
+    (model / "0_Transformer").mkdir()
+    for path in [*model.glob("*.*")]:
+        if path.name not in ("modules.json", "config_sentence_transformers.json"):
+            path.rename(model / "0_Transformer" / path.name)
+    modules = json.loads((model / "modules.json").read_text())
+    modules[0]["path"] = "0_Transformer"
+    (model / "modules.json").write_text(json.dumps(modules))
+    return model
 
 
 def bare(folder: Path) -> Path:
@@ -79,7 +87,7 @@ def with_relu(folder: Path) -> Path:
 
 RERANKERS: dict[str, tuple[Callable[[Path], Path], str | None]] = {
     "a classifier alone": (bare, None),
-    "LSTM": (of_pairs(lambda: LSTM(32, 8), lambda: Pooling(16, "mean")), "expected a cross-encoder"),
+    "its backbone in a folder of its own": (pooled_elsewhere, "config.json cannot be read"),
     "its own activation": (with_relu, None),
 }
 
@@ -134,8 +142,8 @@ def test_terms_have_the_weights_of_the_library(kind: str, tmp_path: Path) -> Non
     settings = with_entry(SPARSE, SparseSettings("s", str(folder)), refused) if refused else by(SparseSettings, folder)
     assert SPARSE.problem(settings) is None
     peer = SparseEncoder(str(folder), device="cpu", local_files_only=True)
-    for text_kind, encode in (("queries", peer.encode_query), ("documents", peer.encode_document)):
-        expected = encode(TEXTS).to_dense().numpy()
+    for text_kind, method in METHODS.items():
+        expected = getattr(peer, method)(TEXTS).to_dense().numpy()
         rows = Rows.together(list(weigher_of(settings, text_kind, **ON).windows(TEXTS, text_kind)))
         found = np.zeros_like(expected)
         found[np.repeat(np.arange(len(TEXTS)), rows.counts), rows.terms] = rows.weights
@@ -149,7 +157,7 @@ def of_tokens(*more: Any, **how: Any) -> Callable[[Path], Path]:
     def build(folder: Path) -> Path:
         torch.manual_seed(4)
         dense = Dense(32, 16, bias=False, activation_function=None, module_input_name=TOKENS, module_output_name=TOKENS)
-        modules = [backbone(folder, **how), dense, MultiVectorMask(["."]), Normalize(), *(make() for make in more)]
+        modules = [backbone(folder, **how), dense, MultiVectorMask(["."]), Normalize(TOKENS, TOKENS), *(make() for make in more)]
         return saved(MultiVectorEncoder(modules=modules, device="cpu"), folder)
 
     return build
@@ -177,8 +185,8 @@ def test_tokens_have_the_vectors_of_the_library(kind: str, tmp_path: Path) -> No
     settings = with_entry(LATE, LateSettings("late", str(folder)), refused) if refused else by(LateSettings, folder)
     assert LATE.problem(settings) is None
     peer = MultiVectorEncoder(str(folder), device="cpu", local_files_only=True)
-    for text_kind, encode in (("queries", peer.encode_query), ("documents", peer.encode_document)):
-        expected = encode(TEXTS, convert_to_numpy=True)
+    for text_kind, method in METHODS.items():
+        expected = getattr(peer, method)(TEXTS, convert_to_numpy=True)
         found = TokenVectors.together(list(encoder_of(settings, text_kind, **ON).windows(TEXTS)))
         assert found.counts.tolist() == [len(each) for each in expected]
         np.testing.assert_allclose(found.vectors, np.concatenate(expected), atol=2.0**-11)
