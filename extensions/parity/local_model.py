@@ -95,7 +95,7 @@ class LocalModel:
         self._ends = self._special_tokens()
         self._before, self._after = map(len, self._ends)
         self._dim = dim  # of the server's vectors
-        self._pooled: dict[tuple[tuple[int, ...], int], dict[str, torch.Tensor]] = {}
+        self._pooled: dict[tuple[int, ...], dict[str, torch.Tensor]] = {}
 
     def _special_tokens(self) -> tuple[Ids, Ids]:
         """Return the tokens that the tokenizer writes before and after every text."""
@@ -242,8 +242,7 @@ class LocalModel:
 
         None if the model has no such pooling, or its vectors have fewer dimensions then.
         """
-        left_out = [self.encoder.left_out(kind) for kind, _ in probes]
-        pooled = [self._modes_of(*each).get(finish.mode) for each in zip(ids, left_out, strict=True)]
+        pooled = [self._modes_of(each).get(finish.mode) for each in ids]
         if any(each is None for each in pooled):
             return None
         with torch.inference_mode():
@@ -257,20 +256,20 @@ class LocalModel:
             vectors = torch.nn.functional.normalize(vectors, dim=1) if finish.again else vectors
         return vectors.cpu().numpy() if vectors.shape[1] == self._dim else None
 
-    def _modes_of(self, ids: tuple[int, ...], left_out: int) -> dict[str, torch.Tensor]:
+    def _modes_of(self, ids: tuple[int, ...]) -> dict[str, torch.Tensor]:
         """Return the pooled vector of a text by pooling; the model computes it once."""
-        if (ids, left_out) not in self._pooled:
-            self._pooled[ids, left_out] = self._pool(ids, left_out)
-        return self._pooled[ids, left_out]
+        if ids not in self._pooled:
+            self._pooled[ids] = self._pool(ids)
+        return self._pooled[ids]
 
     @torch.inference_mode()
-    def _pool(self, ids: tuple[int, ...], left_out: int) -> dict[str, torch.Tensor]:
+    def _pool(self, ids: tuple[int, ...]) -> dict[str, torch.Tensor]:
         tensor = torch.tensor([ids], device=self.encoder.device)
         mask = torch.ones_like(tensor)
         output, found = self.backbone(tensor, mask), dict[str, torch.Tensor]()
         for modes in (self._own_modes, *([mode] for mode in (*POOLING_MODES, "pooler"))):
             with suppress(ModelError):  # no pooler, or nothing but one
-                found["+".join(modes)] = pool(modes, output, mask, left_out)[0]
+                found["+".join(modes)] = pool(modes, output, mask)[0]
         return found
 
 

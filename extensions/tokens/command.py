@@ -120,7 +120,7 @@ def _of_encoder(settings: Any, text: str, on: Mapping[str, Any]) -> Iterator[str
         prompt, tokenizer = encoder.card.prompts[kind], getattr(encoder.backbone, "tokenizer", None)
         names = _names(tokenizer, encoder.tokens_of([read], kind).ids.tolist())
         whole = _whole(tokenizer, prompt + read)
-        yield _line(kind, names, limit=encoder.max_length, whole=whole, left_out=encoder.left_out(kind))
+        yield _line(kind, names, limit=encoder.max_length, whole=whole)
 
 
 def _of_late_interaction(settings: Any, text: str, on: Mapping[str, Any]) -> Iterator[str]:
@@ -203,7 +203,6 @@ def _line(
     limit: int | None = None,
     whole: int = 0,
     read: int | None = None,
-    left_out: int = 0,
 ) -> str:
     """Return tokens in a line; ``whole`` counts those of the text before it was cut, ``read`` those before an expansion."""
     name = {"queries": "query", "documents": "document"}.get(what, what)
@@ -211,7 +210,6 @@ def _line(
     count = len(tokens) if read is None else read
     notes = [f"at most {limit:,}"] if limit is not None else []
     notes += [f"{len(tokens) - count} more fill it up"] if len(tokens) > count else []
-    notes += [f"the first {left_out} are not pooled"] if left_out else []
     in_brackets = f" ({', '.join(notes)})" if notes else ""
     end = f" | CUT, the whole text has {whole:,}" if whole > count else ""
     return f"{name}, {count:,} {unit}{'s' * (count != 1)}{after}{in_brackets}: {shown or 'none'}{end}"

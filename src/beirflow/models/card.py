@@ -12,7 +12,7 @@ POOLING_MODES = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "
 """Modes of sentence-transformers, in the order in which the vectors of several are concatenated."""
 
 INSTRUCTORS = ("hkunlp/instructor-base", "hkunlp/instructor-large", "hkunlp/instructor-xl")
-"""Models whose files do not say that the tokens of the prompt are left out of the pooling."""
+"""Models whose files do not say that the tokens of the prompt are left out of the pooling, which is not done here."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,9 @@ def with_settings(card: Card, settings: EncoderSettings, similarity: str | None 
 
     Raises ModelError for a setting that does not apply to such a model.
     """
+    if settings.model in INSTRUCTORS:
+        todo = "save it again with sentence-transformers, which knows it by its name, and let that library encode (encoder)"
+        raise ModelError(f"{settings.model} leaves the tokens of the prompt out of its pooling, which is not done here; {todo}")
     of_card: dict[str, Any] = {"similarity": similarity, "dimensions": settings.dimensions}
     of_steps = {"pooling": settings.pooling, "normalize": settings.normalize, "max_length": settings.max_length}
     prefixes = {"query_prefix": settings.query_prefix, "document_prefix": settings.document_prefix}
@@ -87,18 +90,10 @@ def with_settings(card: Card, settings: EncoderSettings, similarity: str | None 
             "queries": configured.get("query_prefix", card.prompts["queries"]),
             "documents": configured.get("document_prefix", card.prompts["documents"]),
         },
-        steps={kind: _changed(_pools_prompt(steps, settings), settings) for kind, steps in card.steps.items()},
+        steps={kind: _changed(steps, settings) for kind, steps in card.steps.items()},
         open={key: reason for key, reason in card.open.items() if key not in configured},
         overridden=tuple(sorted(configured)),
     )
-
-
-def _pools_prompt(steps: tuple[Step, ...], settings: EncoderSettings) -> tuple[Step, ...]:
-    """Exclude the prompt from pooling for models that sentence-transformers recognises by name."""
-    if settings.model not in INSTRUCTORS:
-        return steps
-    left_out = {"include_prompt": False}
-    return tuple(replace(step, settings={**step.settings, **left_out}) if step.kind == "pooling" else step for step in steps)
 
 
 def _changed(steps: tuple[Step, ...], settings: EncoderSettings) -> tuple[Step, ...]:

@@ -258,7 +258,11 @@ def _pooling(place: str, config: Mapping[str, Any]) -> Step:
     modes = [legacy.get(mode, mode) for mode in ([modes] if isinstance(modes, str) else modes)]
     if unknown := [mode for mode in modes if mode not in POOLING_MODES]:
         raise ModelError(f"{place}: pooling is {', '.join(map(str, unknown))}; known are {', '.join(POOLING_MODES)}")
-    return Step("pooling", place, {"modes": modes, "include_prompt": bool(config.get("include_prompt", True))})
+    if not config.get("include_prompt", True):
+        raise ModelError(
+            f"{place}: the tokens of the prompt are left out of the pooling (include_prompt), which is not done here"
+        )
+    return Step("pooling", place, {"modes": modes, "include_prompt": True})
 
 
 def _dense(place: str, config: Mapping[str, Any]) -> Step:

@@ -16,6 +16,7 @@ import torch
 
 from beirflow.core.errors import ModelError
 from beirflow.families.sparse.layouts import Part
+from beirflow.models.card_modules import RUN_THE_LIBRARY
 from beirflow.models.computing.folder_tokenizer import tokenizer_of
 from beirflow.models.computing.loading import LOCAL, check_weights, load_whole, loading_from, read_tensors
 from beirflow.models.computing.model_limits import known_tokens, readable_tokens, refuse_token_types
@@ -88,13 +89,6 @@ def pool_terms(
     return _activate(weights if vocabulary.bias is None else weights.add_(vocabulary.bias.float()), activation)
 
 
-def pool_logits(logits: torch.Tensor, mask: torch.Tensor, *, pooling: str = "max", activation: str = "relu") -> torch.Tensor:
-    """Compute the same weights as :func:`pool_terms` from logits of shape (batch, positions, terms)."""
-    if pooling == "sum":
-        return _sum(logits, mask, None, activation)
-    return _activate(torch.where(mask[:, :, None] > 0, logits, logits[:, :1]).amax(dim=1).float(), activation)
-
-
 def _sum(logits: torch.Tensor, mask: torch.Tensor, bias: torch.Tensor | None, activation: str) -> torch.Tensor:
     values = logits.float() if bias is None else logits.float() + bias
     return _activate(values, activation).mul_(mask[:, :, None]).sum(dim=1)
@@ -119,8 +113,8 @@ class Loaded(NamedTuple):
     """A model that gives hidden states, and the layer that turns them into weights."""
 
     model: Any  # called with ``input_ids`` and ``attention_mask``
-    output: str  # name of the hidden states, or of the logits, in its output
-    vocabulary: Vocabulary | None  # gives terms their logits; None of ``unicoil``, and where the output is the logits themselves
+    output: str  # name of the hidden states in its output
+    vocabulary: Vocabulary | None  # gives terms their logits; None of ``unicoil``
     projection: torch.nn.Linear | None  # gives each token one weight, of ``unicoil``; else None
     terms: int  # size of the vocabulary
     longest: int  # tokens that the model can read
@@ -147,7 +141,7 @@ def load_part(part: Part, dtype: torch.dtype, device: torch.device) -> tuple[Any
 
 
 def _load_splade(part: Part, dtype: torch.dtype, device: torch.device, tokenizer: Any) -> Loaded:
-    """Load a masked language model: split before its last layer, or whole if it cannot be split there."""
+    """Load a masked language model, split before its last layer."""
     from transformers import AutoModelForMaskedLM
 
     model = load_whole(AutoModelForMaskedLM, part.folder, part.weights[0].name, dtype, **OPTIONAL).to(device)
@@ -166,26 +160,24 @@ def _logits(model: Any, ids: torch.Tensor) -> torch.Tensor:
     return model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
 
 
-def _split(model: Any, ids: torch.Tensor, expected: torch.Tensor, tolerance: float) -> Vocabulary | None:
-    """Take the output layer out of the model; leave it there, and return None, if its products are not the expected logits.
+def _split(model: Any, ids: torch.Tensor, expected: torch.Tensor, tolerance: float) -> Vocabulary:
+    """Take the output layer out of the model; refuse a model whose logits are not the products of that layer.
 
     Heads of MobileBERT and of newer DeBERTa read the weights of that layer without calling it. ``tolerance`` is relative to the
     largest logit.
     """
     last = model.get_output_embeddings()
     place = next((name for name, module in model.named_modules() if module is last), None)
-    if not isinstance(last, torch.nn.Linear) or place is None:
-        return None
-    vocabulary = Vocabulary(last.weight.detach(), None if last.bias is None else last.bias.detach())
-    parent, _, name = place.rpartition(".")
-    owner = model.get_submodule(parent)
-    setattr(owner, name, torch.nn.Identity())  # now the model returns the input of that layer
-    with suppress(AttributeError, IndexError, RuntimeError, TypeError):  # of a head that does not call that layer
-        difference = (torch.nn.functional.linear(_logits(model, ids), *vocabulary).float() - expected.float()).abs().max()
-        if difference <= tolerance * expected.float().abs().max().clamp_min(1e-30):
-            return vocabulary
-    setattr(owner, name, last)
-    return None
+    if isinstance(last, torch.nn.Linear) and place is not None:
+        vocabulary = Vocabulary(last.weight.detach(), None if last.bias is None else last.bias.detach())
+        parent, _, name = place.rpartition(".")
+        setattr(model.get_submodule(parent), name, torch.nn.Identity())  # now the model returns the input of that layer
+        with suppress(AttributeError, IndexError, RuntimeError, TypeError):  # of a head that does not call that layer
+            difference = (torch.nn.functional.linear(_logits(model, ids), *vocabulary).float() - expected.float()).abs().max()
+            if difference <= tolerance * expected.float().abs().max().clamp_min(1e-30):
+                return vocabulary
+    problem = f"the logits of the {model.config.model_type} model are not the products of its last layer"
+    raise ModelError(f"{problem}, by which terms are weighed here; {RUN_THE_LIBRARY}")
 
 
 def _load_sparta(part: Part, dtype: torch.dtype, device: torch.device, tokenizer: Any) -> Loaded:

@@ -10,7 +10,7 @@ import torch
 from beirflow.core.errors import model_errors_of
 from beirflow.core.progress import Progress
 from beirflow.families.sparse.files import Rows
-from beirflow.families.sparse.heads import CUDA_LOGITS, Loaded, keep_most, load_part, pool_logits, pool_terms
+from beirflow.families.sparse.heads import Loaded, keep_most, load_part, pool_terms
 from beirflow.families.sparse.layouts import Part
 from beirflow.families.sparse.settings import USUAL_LENGTHS
 from beirflow.families.sparse.tokens import TextTokenizer, Weights, count_tokens
@@ -52,8 +52,6 @@ class Weigher(TextModel):
                     return self._compute(texts, np.arange(len(texts.lengths)))
 
                 check_padding(part.folder, weigh_all, ids, longest=longest, dtype=self.dtype)
-        if self.loaded and self.loaded.vocabulary is None and self.loaded.projection is None:
-            self.budget.tokens = min(self.budget.tokens, CUDA_LOGITS // self.terms)  # every logit of a batch is in memory
 
     def _longest_text(self) -> int:
         """Return the length at which texts are cut, which the model must be able to read."""
@@ -144,9 +142,9 @@ class Weigher(TextModel):
             # Sums in float64, so that they do not depend on the order of a text's tokens by more than one rounding.
             of_terms = torch.zeros((len(rows), self.terms), dtype=torch.float64, device=self.device)
             return of_terms.scatter_reduce_(1, ids, weights.double(), "sum" if add_repeated else "amax").float()
-        how = {"pooling": self.part.pooling, "activation": self.part.activation}
         vocabulary = self.loaded.vocabulary
-        return pool_logits(hidden, mask, **how) if vocabulary is None else pool_terms(hidden, mask, vocabulary, **how)
+        assert vocabulary is not None  # noqa: S101 - for the type checker: there is no projection
+        return pool_terms(hidden, mask, vocabulary, pooling=self.part.pooling, activation=self.part.activation)
 
     def _collect(self, rows: np.ndarray, weights: torch.Tensor) -> Callable[[], Weights]:
         """Reduce the weights of a batch to those above 0; return a function that waits for them."""

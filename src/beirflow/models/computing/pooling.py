@@ -21,7 +21,6 @@ def pool(modes: Sequence[str], output: Any, mask: torch.Tensor, prompt: int = 0)
             ``pooler``; the vectors of several are concatenated.
         output: Output of a transformers model, with hidden state of shape (batch, tokens, dim); texts begin in the first column.
         mask: 1 for a token and 0 for padding, shape (batch, tokens).
-        prompt: Tokens at the beginning of each text that are left out.
 
     Returns:
         The vectors.
@@ -35,9 +34,6 @@ def pool(modes: Sequence[str], output: Any, mask: torch.Tensor, prompt: int = 0)
     if hidden is None:
         raise ModelError(f"the model gives one vector per text and none per token, so pooling cannot be {modes[0]!r}; use pooler")
     kept = mask.bool()
-    if prompt:
-        kept = kept.clone()
-        kept[:, :prompt] = False
     vectors = [pooler_output(output).float() if mode == "pooler" else _pool(mode, hidden, kept) for mode in modes]
     return vectors[0] if len(vectors) == 1 else torch.cat(vectors, dim=1)
 
@@ -53,14 +49,10 @@ def pooler_output(output: Any) -> torch.Tensor:
 
 def _pool(mode: str, hidden: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
     """Pool by one mode over the kept tokens: hidden of shape (batch, tokens, dim), kept bool of shape (batch, tokens)."""
-    if mode in ("cls", "lasttoken"):
-        places = torch.arange(kept.shape[1], device=kept.device)
-        # argmax of a product instead of the length: tokens of a prompt may be left out at the beginning.
-        last = (places * kept).argmax(dim=1)
-        which = kept.int().argmax(dim=1) if mode == "cls" else last
-        vectors = hidden[torch.arange(len(hidden), device=hidden.device), which].float()
-        # Where nothing of a text is kept, sentence-transformers takes its first token for cls, and zeros for the last.
-        return vectors if mode == "cls" else vectors.masked_fill(~kept.any(dim=1, keepdim=True), 0.0)
+    if mode == "cls":
+        return hidden[:, 0].float()
+    if mode == "lasttoken":
+        return hidden[torch.arange(len(hidden), device=hidden.device), kept.sum(dim=1) - 1].float()
     if mode == "max":
         return hidden.float().masked_fill(~kept[:, :, None], -torch.inf).amax(dim=1)
     masked = hidden.float().masked_fill(~kept[:, :, None], 0.0)
@@ -71,18 +63,16 @@ def _pool(mode: str, hidden: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
     return masked.sum(dim=1) / (count.sqrt() if mode == "mean_sqrt_len_tokens" else count)
 
 
-def pool_packed(
-    modes: Sequence[str], output: Any, bounds: torch.Tensor, pooler: torch.nn.Module | None, prompt: int = 0
-) -> torch.Tensor:
+def pool_packed(modes: Sequence[str], output: Any, bounds: torch.Tensor, pooler: torch.nn.Module | None) -> torch.Tensor:
     """Pool texts that are packed end to end in one sequence, as :func:`pool`.
 
     The hidden state has the shape (1, tokens, dim); ``bounds`` are the starts of n texts and the end of the last, int32 of shape
     (n + 1,); the model's own ``pooler`` reads the first token of each of a batch of sequences.
     """
     hidden = output.last_hidden_state[0]
-    if list(modes) == ["mean"] and not prompt:
+    if list(modes) == ["mean"]:
         return torch.segment_reduce(hidden.float(), "mean", offsets=bounds.long(), axis=0)
-    if list(modes) == ["cls"] and not prompt:
+    if list(modes) == ["cls"]:
         return hidden[bounds[:-1].long()].float()
     if list(modes) == ["lasttoken"]:
         return hidden[bounds[1:].long() - 1].float()
@@ -92,4 +82,4 @@ def pool_packed(
     lengths = bounds.diff()
     mask = torch.arange(int(lengths.max()), device=hidden.device) < lengths[:, None]
     padded = type(output)(last_hidden_state=pad_sequence(list(texts), batch_first=True))
-    return pool(modes, padded, mask, prompt)
+    return pool(modes, padded, mask)

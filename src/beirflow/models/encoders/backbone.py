@@ -211,11 +211,6 @@ class Backbone:
             sentences.append(f"{name}: its chat template is written around texts, which {self._template}")
         return sentences
 
-    def prompt_length(self, prompt: str) -> int:
-        """Count the tokens of a prompt, without a special token at its end, as sentence-transformers does."""
-        ids = next(self.token_ids([prompt]))
-        return len(ids) - (1 if ids and ids[-1] in self.tokenizer.all_special_ids else 0)
-
     def __call__(self, ids: torch.Tensor, mask: torch.Tensor) -> Any:
         """Return the model's output for a padded batch, ids and mask of shape (batch, tokens)."""
         return self.model(input_ids=ids, attention_mask=mask)

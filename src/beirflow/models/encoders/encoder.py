@@ -84,14 +84,11 @@ class TransformersEncoder(TextModel):
         first, *others = steps
         pooling = next((step.settings for step in others if step.kind == "pooling"), {})
         self._modes: list[str] = pooling.get("modes", ["pooler" if first.settings["output"] == "vector" else "mean"])
-        # sentence-transformers pools the prompts of chat templates, whatever the model says.
         self._in_messages = "messages" in first.settings
-        self._include_prompt: bool = pooling.get("include_prompt", True) or self._in_messages
         here = folder / first.folder
         self.backbone: Backbone | StaticEmbedding
         if first.kind == "transformer" and weights.endswith(ONNX):
-            pooled = self._include_prompt
-            self.backbone = OnnxBackbone(here, steps, weights, self._modes, include_prompt=pooled, device=self.device)
+            self.backbone = OnnxBackbone(here, steps, weights, self._modes, device=self.device)
             self._modes, self.dtype = self.backbone.modes, torch.float32  # modules after the graph are computed in float32
         elif first.kind == "transformer":
             self.backbone = Backbone(here, first, weights, self._modes, self.dtype)
@@ -107,12 +104,12 @@ class TransformersEncoder(TextModel):
             if self._in_messages:
                 self._frames = self.backbone.chat_frames(self.card.prompts)
             self.assumed = self.backbone.assumptions(self.name)
-            self.backbone.check_padding(lambda texts: self._vectors(texts, 0, np.arange(len(texts.lengths))))
+            self.backbone.check_padding(lambda texts: self._vectors(texts, np.arange(len(texts.lengths))))
         if can_pack(self.model, self.device, self.dtype):
             self.packed = self.budget.packed = self._pack()
             self._fallback = {} if self.packed else {"attention": "padded"}
         with torch.inference_mode():
-            self._pooled_dim = self._pooled(Tokens.of(0, [self._probe()[:1]]), 0, np.arange(1)).shape[1]
+            self._pooled_dim = self._pooled(Tokens.of(0, [self._probe()[:1]]), np.arange(1)).shape[1]
             self._dim = self._nothing().shape[1]
 
     def _probe(self) -> list[int]:
@@ -131,10 +128,10 @@ class TransformersEncoder(TextModel):
         ids = list(islice(cycle(self._probe()), longest))
         # Two lengths, so that a text that attends beyond its end changes the other.
         texts, rows = Tokens.of(0, [ids[: -(-len(ids) // 2)], ids]), np.arange(2)
-        padded = self._compute_padded(texts, 0, rows)
+        padded = self._compute_padded(texts, rows)
         before = pack(self.model)
         try:
-            packed = self._compute_packed(texts, 0, rows)
+            packed = self._compute_packed(texts, rows)
         except (torch.AcceleratorError, torch.OutOfMemoryError):
             raise
         except (RuntimeError, TypeError, ValueError) as error:  # of the kernel, which versions of torch call differently
@@ -172,11 +169,6 @@ class TransformersEncoder(TextModel):
         template = {"chat_template": self._frames[self._kind]._asdict()} if self._in_messages else {}
         return self.card.of_kind(self._kind) | {"max_length": self.max_length} | template
 
-    def left_out(self, kind: Kind) -> int:
-        """Return the tokens at the beginning of each text that are not pooled: those of a prompt that the model excludes."""
-        prompt = self.card.prompts[kind]
-        return 0 if self._include_prompt or not prompt else self.backbone.prompt_length(prompt)
-
     def encode_queries(self, texts: Sequence[str]) -> np.ndarray:
         """Encode n queries, float32 of shape (n, dim), in the order of the texts."""
         return self._whole(texts, "queries")
@@ -200,7 +192,7 @@ class TransformersEncoder(TextModel):
         Returns float32 of shape (rows, dim) on the device.
         """
         with in_words(int(texts.lengths[rows].max())):
-            return self._vectors(texts, self.left_out(kind), rows).float()
+            return self._vectors(texts, rows).float()
 
     def windows(self, texts: Sequence[str], kind: Kind) -> Iterator[np.ndarray]:
         """Encode texts a window at a time, so that vectors can be written while the next are computed.
@@ -208,15 +200,14 @@ class TransformersEncoder(TextModel):
         Yields the vectors of the texts of a window, float32 of shape (texts, dim), in the order of the texts.
         Raises ModelError for tokens that the model does not know, NotFiniteError for a vector that is not finite.
         """
-        begin = partial(self._begin, self.left_out(kind))
-        return self.read_and_compute("encode", len(texts), kind, partial(self._tokenize, texts, kind), begin)
+        return self.read_and_compute("encode", len(texts), kind, partial(self._tokenize, texts, kind), self._begin)
 
     def _tokenize(self, texts: Sequence[str], kind: Kind, start: int) -> Tokens:
         ids = self.backbone.token_ids(list(texts[start : start + self.window]), self._frames[kind])
         return Tokens.of(start, ids).check(self.backbone.vocabulary, self.budget.owner)
 
     @torch.inference_mode()
-    def _begin(self, left_out: int, window: Tokens, progress: Progress) -> Callable[[], np.ndarray]:
+    def _begin(self, window: Tokens, progress: Progress) -> Callable[[], np.ndarray]:
         """Encode a window, float32 of shape (texts, dim) on the device, which on CUDA may still compute it."""
         if self.max_length is not None:
             self.truncated += int((window.lengths >= self.max_length).sum())
@@ -224,7 +215,7 @@ class TransformersEncoder(TextModel):
         if len(without := np.flatnonzero(window.lengths == 0)):
             nothing = self._nothing()[:, : self.dim]
             vectors.index_copy_(0, send(without, self.device), nothing.expand(len(without), -1))
-        for rows, parts in self.batches(window, partial(self._vectors, window, left_out), progress):
+        for rows, parts in self.batches(window, partial(self._vectors, window), progress):
             vectors.index_copy_(0, send(rows, self.device), torch.cat(parts))
         return partial(_arrived, window.start, Arrival(vectors))
 
@@ -233,22 +224,22 @@ class TransformersEncoder(TextModel):
         nothing: torch.Tensor = self._head(torch.zeros((1, self._pooled_dim), device=self.device))
         return nothing
 
-    def _vectors(self, texts: Tokens, left_out: int, rows: np.ndarray) -> torch.Tensor:
+    def _vectors(self, texts: Tokens, rows: np.ndarray) -> torch.Tensor:
         """Encode the texts in ``rows``, none without tokens, in one batch: float32 of shape (rows, dim) on the device.
 
-        ``left_out`` tokens at the beginning of each are not pooled. What follows the pooling is computed in float32.
+        What follows the pooling is computed in float32.
         """
-        finished: torch.Tensor = self._head(self._pooled(texts, left_out, rows))
+        finished: torch.Tensor = self._head(self._pooled(texts, rows))
         return finished[:, : self.card.dimensions]
 
-    def _pooled(self, texts: Tokens, left_out: int, rows: np.ndarray) -> torch.Tensor:
-        return (self._compute_packed if self.packed else self._compute_padded)(texts, left_out, rows)
+    def _pooled(self, texts: Tokens, rows: np.ndarray) -> torch.Tensor:
+        return (self._compute_packed if self.packed else self._compute_padded)(texts, rows)
 
-    def _compute_padded(self, texts: Tokens, left_out: int, rows: np.ndarray) -> torch.Tensor:
+    def _compute_padded(self, texts: Tokens, rows: np.ndarray) -> torch.Tensor:
         ids, mask = (send(array, self.device) for array in pad(texts, rows, self.backbone.padding))
-        return pool(self._modes, self.backbone(ids, mask), mask, left_out)
+        return pool(self._modes, self.backbone(ids, mask), mask)
 
-    def _compute_packed(self, texts: Tokens, left_out: int, rows: np.ndarray) -> torch.Tensor:
+    def _compute_packed(self, texts: Tokens, rows: np.ndarray) -> torch.Tensor:
         ids, places = texts.select(rows)
         lengths = texts.lengths[rows]
         bounds = send(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32), self.device)
@@ -258,7 +249,7 @@ class TransformersEncoder(TextModel):
             bounds=bounds,
             lengths=lengths.tolist(),
         )
-        return pool_packed(self._modes, output, bounds, getattr(self.model, "pooler", None), left_out)
+        return pool_packed(self._modes, output, bounds, getattr(self.model, "pooler", None))
 
 
 def _arrived(start: int, arrival: Arrival) -> np.ndarray:

@@ -43,15 +43,13 @@ of a batch together. Two real models, made to read padding as text, changed by 0
 class OnnxBackbone(Backbone):
     """A graph and its tokenizer, in place of a backbone of transformers.
 
-    ``weights`` is the name of the graph below the folder of the model, which also has its configuration and its tokenizer; the
-    tokens of the prompt are pooled with ``include_prompt``. ``modes`` are those in the card, and afterwards those of pooling the
+    ``weights`` is the name of the graph below the folder of the model, which also has its configuration and its tokenizer;
+    ``modes`` are those in the card, and afterwards those of pooling the
     graph's output; ``precision`` is that of its stored weights. Raises ModelError if ONNX Runtime is not installed or refuses the
     graph, or inputs or outputs of the graph are not understood.
     """
 
-    def __init__(
-        self, folder: Path, steps: Sequence[Step], weights: str, modes: list[str], *, include_prompt: bool, device: torch.device
-    ) -> None:
+    def __init__(self, folder: Path, steps: Sequence[Step], weights: str, modes: list[str], *, device: torch.device) -> None:
         first, *others = steps
         self._path = folder / weights
         self.precision = read_onnx(self._path).precision
@@ -60,8 +58,6 @@ class OnnxBackbone(Backbone):
         output, rank = _choose_output(self._path, session.get_outputs(), modes, others)
         self._provider, self._output = session.get_providers()[0], output
         self.modes = ["pooler"] if rank == 2 else modes
-        if rank == 2 and not include_prompt:
-            raise ModelError(f"{self._path} pools its tokens itself, and the model wants those of the prompt left out")
         super().__init__(folder, first, weights, self.modes, torch.float32)
         # Until here a model of the same shape without weights has said how many tokens there are, and how long texts may be.
         width = getattr(self.model.config.get_text_config(), "hidden_size", None) if rank == 3 else None

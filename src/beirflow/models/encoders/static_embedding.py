@@ -42,10 +42,6 @@ class StaticEmbedding:
         encodings = self._tokenizer.encode_batch_fast([frame.before + text for text in texts], add_special_tokens=False)
         return (encoding.ids[: self.max_length] for encoding in encodings)
 
-    def prompt_length(self, prompt: str) -> int:
-        """Count the tokens of a prompt."""
-        return len(next(self.token_ids([prompt])))
-
 
 def _table(tensors: dict[str, torch.Tensor], folder: Path) -> torch.Tensor:
     """Return the table; that of model2vec may share rows between tokens, and have a weight for each token."""

@@ -131,8 +131,6 @@ class PooledCrossEncoder(CrossEncoder):
         if "pooling" in kinds[1:] or not {*kinds[1:]} <= {*AFTER_POOLING}:
             expected = f"one pooling, and then {', '.join(AFTER_POOLING)}"
             raise ModelError(f"{self.folder / MODULES}: behind the model are {', '.join(kinds)}; expected {expected}")
-        if self.saved.prompt and not self.saved.message and not steps[0].settings["include_prompt"]:
-            raise ModelError(f"{self.folder} leaves the tokens of its prompt out of the pooling, which is not done here")
 
     def _may_lack(self) -> str:
         return NOTHING if "pooler" in self._steps[0].settings["modes"] else r"pooler\."
