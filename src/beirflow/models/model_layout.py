@@ -14,14 +14,12 @@ from beirflow.models.model_json import (
     check_file,
     listed_modules,
     read_object,
-    read_optional,
 )
 from beirflow.models.onnx_file import read_onnx
 from beirflow.models.settings import ONNX, ModelSettings
 from beirflow.models.tokenizer_growth import check_growth
 
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model")
-WITHOUT_VOCABULARY = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
 WITHOUT_TOKENIZER = ("BoW", "WordEmbeddings")  # modules of sentence-transformers with another tokenizer than those
 PATTERNS = ("*.json", "*.jinja", COLBERT, "*.txt", "*.model", "*.codes", "*.bpe", "*.vocab", "*.spm", "*.tiktoken")
 """Files that describe a model, and all that tokenizers read."""
@@ -108,11 +106,11 @@ def incomplete(folder: Path, system: ModelSettings) -> str | None:
     try:
         folders = module_folders(folder)
         described_in(folders)
-        if not any(_has_tokenizer(here) for here in folders):
+        if not any((here / name).is_file() for here in folders for name in TOKENIZER_FILES):
             if names := [module.name for module in listed_modules(folder) if module.name in WITHOUT_TOKENIZER]:
                 return f"{folder} has a {names[0]} module, which beirflow does not read; {RUN_THE_LIBRARY}"
             expected = f"one of {', '.join(TOKENIZER_FILES)} was expected, as tokenizer.save_pretrained writes"
-            return f"{folder} has no tokenizer; {expected}"
+            return f"{folder} has no tokenizer; {expected}. Of a model without a vocabulary, {RUN_THE_LIBRARY}"
         for each in folders:
             check_growth(each)
         weights = [path for here in folders for path in module_weight_files(here, system.weights, folder)]
@@ -124,9 +122,3 @@ def incomplete(folder: Path, system: ModelSettings) -> str | None:
         return f"{folder} has no {system.weights}; save the model as safetensors, or name its file in 'weights'{here}"
     missing = next((path for path in weights if not path.is_file()), None)
     return f"{missing} is missing, though its index or its graph names it; fetch or save the model again" if missing else None
-
-
-def _has_tokenizer(folder: Path) -> bool:
-    """Test whether a folder has a tokenizer; some read bytes or characters and need no vocabulary."""
-    kind = read_optional(folder / "tokenizer_config.json").get("tokenizer_class")
-    return kind in WITHOUT_VOCABULARY or any((folder / name).is_file() for name in TOKENIZER_FILES)

@@ -23,7 +23,14 @@ from beirflow.core.progress import Progress
 from beirflow.data.document_text import KINDS, Kind
 from beirflow.models.card import check_open
 from beirflow.models.card_files import ROLES, read_prompts
-from beirflow.models.card_modules import DENSE, MODEL_CONFIG, check_type, refuse_what_is_not_hashed, transformer_config
+from beirflow.models.card_modules import (
+    DENSE,
+    MODEL_CONFIG,
+    chat_templates,
+    check_type,
+    refuse_what_is_not_hashed,
+    transformer_config,
+)
 from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, architecture_in, read_optional
 from beirflow.models.model_layout import module_folders
 from beirflow.models.refused_code import pairs_in, refuse_old_transformers
@@ -84,6 +91,8 @@ class LibraryModel:
             raise ModelError(f"{odd[0]} is no regular file; put a file of the model in its place, or remove it")
         for here in module_folders(folder):
             check_growth(here)
+            if timed := [path for path in chat_templates(here) if "strftime_now" in path.read_text(encoding="utf-8")]:
+                raise ModelError(f"the chat template in {timed[0]} writes the time, so no result would be the same again")
             _refuse_what_is_elsewhere(here)
         return folder
 

@@ -17,6 +17,7 @@ from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors
 
 from beirflow.core.errors import ModelError
 from beirflow.core.outside_json import read_optional
+from beirflow.models.card_modules import RUN_THE_LIBRARY
 
 TOKENIZER, CONFIG = "tokenizer.json", "tokenizer_config.json"
 LOCAL = {"trust_remote_code": False, "local_files_only": True}  # arguments of every loading function of transformers
@@ -101,13 +102,15 @@ def tokenizer_of(folder: Path) -> Any:
     loaded, fails = _loaded(folder)
     name, new = _class_of(folder, config, loaded)
     fast: Any = getattr(loaded, "backend_tokenizer", None)
+    if fast is None:
+        raise ModelError(f"{folder}: its {type(loaded).__name__} is written in Python, which is not read here; {RUN_THE_LIBRARY}")
     own = loaded
     pieces = next((path for path in (folder / each for each in OF_SENTENCEPIECE) if path.is_file()), None)
-    if fast is not None and (folder / TOKENIZER).is_file():
+    if (folder / TOKENIZER).is_file():
         own = PreTrainedTokenizerFast.from_pretrained(folder, **_attributes(loaded, config, folder / TOKENIZER), **LOCAL)
-    elif fast is not None and pieces is not None:
+    elif pieces is not None:
         own = _converted(loaded, name, config, pieces)
-    elif fast is not None and name == "Deberta":  # transformers 5 writes [SEP] twice between two texts, and no types
+    elif name == "Deberta":  # transformers 5 writes [SEP] twice between two texts, and no types
         ends = [(token, fast.token_to_id(token)) for token in (loaded.cls_token, loaded.sep_token)]
         first, last = (token for token, _ in ends)
         single, pair = f"{first}:0 $A:0 {last}:0", f"{first}:0 $A:0 {last}:0 $B:1 {last}:1"

@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 from beirflow.core.errors import ModelError
 
 
-def pool(modes: Sequence[str], output: Any, mask: torch.Tensor, prompt: int = 0) -> torch.Tensor:
+def pool(modes: Sequence[str], output: Any, mask: torch.Tensor) -> torch.Tensor:
     """Pool the tokens of each text of a padded batch to float32 of shape (batch, dim), or (batch, modes · dim).
 
     Args:

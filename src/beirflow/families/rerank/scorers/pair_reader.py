@@ -1,7 +1,6 @@
 """Pairs as tokens: two texts as the tokenizer itself reads them together, or a question about both."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -37,10 +36,8 @@ class AskedPairs:
     half of the room.
     """
 
-    def __init__(self, folder: Path, reader: TokenReader, question: Prompt) -> None:
+    def __init__(self, reader: TokenReader, question: Prompt) -> None:
         self._question, self._fast = question, reader.fast
-        if self._fast is None:
-            raise ModelError(f"{folder} has no tokenizer.json, by which texts are cut; save its tokenizer as a fast one")
         self.before, self.after = (
             self._fast.encode(text, add_special_tokens=False).ids for text in (question.before, question.after)
         )

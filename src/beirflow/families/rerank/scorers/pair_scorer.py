@@ -68,7 +68,7 @@ class PairScorer(TextModel, ABC):
             self._vocabulary = known_tokens(self.model)
             self.reader = TokenReader(self.tokenizer)
             config, question = self.model.config.get_text_config(), self._question()
-            self.pairs = AskedPairs(folder, self.reader, question) if question else TextPairs(self.reader, self.saved.prompt)
+            self.pairs = AskedPairs(self.reader, question) if question else TextPairs(self.reader, self.saved.prompt)
             own_types = "token_type_ids" in self.tokenizer.model_input_names and bool(getattr(config, "type_vocab_size", 0))
             self._types = own_types and question is None
             # The padding that the model knows, since heads of decoders look for the last other token.
