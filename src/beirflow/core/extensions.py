@@ -137,6 +137,8 @@ class Extension:
     additions: Mapping[str, Addition] = field(default_factory=dict)  # by rule: collect_costs, describe_systems, explain_result
     forms: Mapping[str, Form] = field(default_factory=dict)  # of dense systems, by key
     family: Callable[[], Any] | None = None  # returns a family of systems, as families/family.py has it
+    # by a word for ``encoder``, and by family, the class that computes its models, as "module:class"
+    encoders: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def package(self) -> str:
@@ -163,6 +165,11 @@ def with_extensions(folder: Path) -> list[Path]:
 def forms() -> dict[str, Form]:
     """Return the forms of dense systems of all extensions, by key."""
     return {key: form for extension in extensions() for key, form in extension.forms.items()}
+
+
+def encoders() -> dict[str, Mapping[str, str]]:
+    """Return the classes that compute models in place of beirflow, of all extensions, by the word for ``encoder`` and family."""
+    return {word: classes for extension in extensions() for word, classes in extension.encoders.items()}
 
 
 def commands() -> dict[str, Command]:

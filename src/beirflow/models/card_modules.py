@@ -154,12 +154,7 @@ def transformer_step(folder: Path, place: str, kind: Kind, family: str = "dense"
     if lower_case and family not in ("dense", LATE):
         raise ModelError(f"{here}: the configuration of its Transformer has do_lower_case; its tokenizer must do that instead")
     settings = {"max_length": length, "lower_case": lower_case, "output": _output(here, wanted, family)}
-    if "message" in (wanted.get("modality_config") or {}):
-        raise ModelError(
-            f"{here}: its Transformer wraps texts in chat messages (modality_config), which is not done here. If"
-            " the model was trained on plain texts, remove 'message' there"
-        )
-    return Step("transformer", place, settings)
+    return Step("transformer", place, settings | _messages(here, wanted, family))
 
 
 def known_settings(here: Path, family: str) -> dict[str, Any]:
@@ -202,6 +197,21 @@ def _output(here: Path, wanted: Mapping[str, Any], family: str) -> str:
             " vectors of the bare model, load it with AutoModel and save it again"
         )
     return "vector" if architecture in GIVE_VECTORS else "tokens"
+
+
+def _messages(here: Path, wanted: Mapping[str, Any], family: str) -> dict[str, str]:
+    """Return the form of the messages that texts become in a chat template; empty for plain texts."""
+    message = (wanted.get("modality_config") or {}).get("message")
+    if message is None:
+        return {}
+    form = message.get("format", "auto")
+    usual = {"method": "forward", "method_output_name": "last_hidden_state", "format": form}
+    if family != "dense" or {**message, "format": form} != usual or form not in ("flat", "structured", "auto"):
+        raise ModelError(
+            f"{here}: its Transformer wraps texts in chat messages (modality_config), which beirflow does not in this form, or"
+            f" for family {family}. If the model was trained on plain texts, remove 'message' there"
+        )
+    return {"messages": form}
 
 
 def refuse_type(here: Path) -> None:

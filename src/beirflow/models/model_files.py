@@ -12,7 +12,7 @@ from beirflow.core.verified import damaged
 from beirflow.models.card import Card, check_open, joined, with_settings
 from beirflow.models.card_files import read_card
 from beirflow.models.model_layout import files_that_count, incomplete
-from beirflow.models.model_places import local_folder, model_folder, or_by_library, towers
+from beirflow.models.model_places import local_folder, model_folder, or_by_others, towers
 from beirflow.models.own_class import class_files, class_problem
 from beirflow.models.settings import EncoderSettings, ModelSettings
 
@@ -50,7 +50,7 @@ def model_card(system: EncoderSettings, similarity: str | None = None) -> Card:
 def card_in_files(system: ModelSettings) -> Card:
     """Read the recipe in the files of a model on this machine; with a query model, that of both."""
     folders = [model_folder(tower) for tower in towers(system)]
-    with model_errors_of(f"system {system.name}"), or_by_library(system):
+    with model_errors_of(f"system {system.name}"), or_by_others(system):
         cards = [read_card(folder) for folder in folders]
         return cards[0] if len(cards) == 1 else joined(*cards)
 

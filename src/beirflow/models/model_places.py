@@ -1,7 +1,6 @@
 """The location of a model: on a hub at a pinned revision, in a folder, or in a Python package."""
 
 import importlib.util
-import json
 import logging
 import re
 from collections.abc import Callable, Iterator
@@ -13,9 +12,10 @@ from typing import TypeVar
 
 from beirflow.core.addresses import keep_secrets_of_hub, without_credentials
 from beirflow.core.errors import ModelError
+from beirflow.core.extensions import encoders
 from beirflow.models.model_layout import PATTERNS, incomplete, module_folders, module_weight_files
 from beirflow.models.own_class import class_problem
-from beirflow.models.settings import LIBRARY, ModelSettings
+from beirflow.models.settings import ModelSettings
 from beirflow.run.by_name import by_name
 
 Settings = TypeVar("Settings", bound=ModelSettings)
@@ -79,28 +79,13 @@ def problem_with(system: ModelSettings, read: Callable[[], object]) -> str | Non
 
 
 @contextmanager
-def or_by_library(system: ModelSettings) -> Iterator[None]:
-    """Add to a ModelError of the block the entry with which sentence-transformers itself computes the model, if it can."""
+def or_by_others(system: ModelSettings) -> Iterator[None]:
+    """Add to a ModelError of the block the entries with which the encoders of extensions compute the model, if they can."""
     try:
         yield
     except ModelError as error:
-        raise ModelError(f"{error}{_by_library(system)}") from error
-
-
-def _by_library(system: ModelSettings) -> str:
-    library = by_name(system.library)
-    try:
-        folder = model_folder(system).absolute()
-        prefixes = {key: each for key in library.prefixes if (each := vars(system).get(key)) is not None}
-        arguments = {"model": str(folder)} | prefixes
-        library.check(**arguments)
-    except ModelError:
-        return ""
-    entry = library.entry(folder) | {"encoder": LIBRARY, "arguments": arguments}
-    if keys := getattr(system, "kinds", {}).get("encoder"):
-        entry |= {key: each for key in (*keys.needed, *keys.others) if (each := vars(system)[key]) is not None}
-    todo = f"sentence-transformers itself computes this folder (docs/own-encoders.md): {system.name}: {json.dumps(entry)}"
-    return "" if system.query_model else f". Or {todo}"
+        others = [by_name(classes[system.family]).instead_of(system) for classes in encoders().values()]
+        raise ModelError(". Or ".join(filter(None, [str(error), *others]))) from error
 
 
 def next_to_record(system: Settings, record_path: str | Path) -> Settings:

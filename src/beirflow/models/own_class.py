@@ -17,7 +17,8 @@ from typing import Any
 
 from beirflow.core.addresses import with_variables, without_credentials
 from beirflow.core.errors import BeirflowError, ModelError
-from beirflow.models.settings import LIBRARY, ModelSettings
+from beirflow.core.extensions import encoders
+from beirflow.models.settings import ModelSettings
 from beirflow.run.by_name import by_name
 
 NAME = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)")  # a module and a class in it
@@ -46,8 +47,8 @@ def class_problem(system: ModelSettings) -> str | None:
     """Return, in a sentence with its remedy, why a class cannot be used, judging by its files; None if it can."""
     try:
         class_files(system)
-        if system.encoder == LIBRARY:
-            by_name(system.library).check(**(system.arguments or {}))
+        if own := encoders().get(system.encoder or ""):
+            by_name(own[system.family]).check(**(system.arguments or {}))
     except ModelError as error:
         return str(error)
     return None
@@ -56,13 +57,15 @@ def class_problem(system: ModelSettings) -> str | None:
 def class_files(system: ModelSettings) -> dict[str, Path]:
     """Return the files that define a class, by name for the record.
 
-    They are the module, its static imports from its own package or folder, and files that arguments name with an absolute path,
-    directly or by their folder. Raises ModelError for a missing module or class, or code that cannot be parsed.
+    They are the module, its static imports from its own package or folder, of an extension all of its modules, and files that
+    arguments name with an absolute path, directly or by their folder. Raises ModelError for a missing module or class, or code
+    that cannot be parsed.
     """
     module, name = _parts(system)
     path = _module_file(module)
     root = path.parents[module.count(".") + (path.name == "__init__.py")]
-    files = {each.relative_to(root).as_posix(): each for each in _reached(root, module, path, name)} | _argument_files(system)
+    reached = path.parent.glob("*.py") if system.encoder in encoders() else _reached(root, module, path, name)
+    files = {each.relative_to(root).as_posix(): each for each in reached} | _argument_files(system)
     return dict(sorted(files.items()))
 
 
@@ -96,9 +99,10 @@ def described_error(error: BaseException) -> str:
 
 
 def _parts(system: ModelSettings) -> tuple[str, str]:
-    name = NAME.fullmatch(system.library if system.encoder == LIBRARY else system.encoder or "")
+    named = system.encoder or ""
+    name = NAME.fullmatch(encoders().get(named, {}).get(system.family, named))
     if name is None:
-        raise ModelError(f"{system.encoder!r} names no class; expected package.module:Class or {LIBRARY}")
+        raise ModelError(f"{named!r} names no class; expected {' or '.join(['package.module:Class', *encoders()])}")
     return name[1], name[2]
 
 
@@ -113,7 +117,7 @@ def _module_file(module: str) -> Path:
         todo = "put it next to the configuration file or the Snakefile, install it, or name its folder in PYTHONPATH"
         searched = " and ".join(class_folders())
         raise ModelError(f"there is no module {module} with a source file on Python's path, nor in {searched}; {todo}")
-    return Path(str(spec.origin)).resolve()
+    return Path(str(spec.origin)).absolute()
 
 
 def _installed(name: str) -> ModuleSpec | None:

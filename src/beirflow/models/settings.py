@@ -36,8 +36,7 @@ class ModelSettings:
     arguments: Mapping[str, Any] | None = field(default=None, hash=False)
     """Arguments of the class, by name. They are recorded; for a password or a key write ${NAME}, an environment variable."""
 
-    # the class by which sentence-transformers computes a model of the family
-    library: ClassVar[str] = "beirflow.models.sentence_transformers_model:SentenceTransformersModel"
+    family: ClassVar[str] = "dense"  # its name, by which an extension has a class that computes such models
 
     def explicit(self, *keys: str) -> dict[str, Any]:
         """Return those of some settings that are not None, by name, in the order of the arguments."""

@@ -39,7 +39,7 @@ from beirflow.models.model_json import (
     read_object,
     read_optional,
 )
-from beirflow.models.model_places import or_by_library
+from beirflow.models.model_places import or_by_others
 
 COLBERT_CLASS = "HF_ColBERT"
 QUERY_LENGTH = 32  # length of queries in ColBERT and PyLate, unless stated
@@ -118,7 +118,7 @@ class TokenCard:
 
 def system_card(folder: Path, settings: LateSettings) -> TokenCard:
     """Read the card of a system; the lengths of its configuration override those of the model's files."""
-    with or_by_library(settings):
+    with or_by_others(settings):
         card = read_token_card(folder)
     configured = settings.explicit("document_length", "query_length", "pool_factor")
     return replace(

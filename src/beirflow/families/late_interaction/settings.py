@@ -31,7 +31,7 @@ class LateSettings(ModelSettings):
         "encoder": Keys(("encoder",), ("arguments",), types={"encoder": Literal[LIBRARY]}),
         "model": Keys(("model",), without=("encoder", "arguments")),
     }
-    library: ClassVar = "beirflow.families.late_interaction.library_tokens:LibraryTokens"
+    family: ClassVar = "late-interaction"
 
     def for_dataset(self, dataset: str, _corpus: str = "") -> "LateSettings":
         """Return the settings with the length of queries of one dataset, the same for all its forums."""

@@ -27,7 +27,7 @@ from beirflow.models.model_json import (
     read_object,
     read_optional,
 )
-from beirflow.models.model_places import or_by_library
+from beirflow.models.model_places import or_by_others
 
 INCREASING = ("Identity", "Sigmoid", "Tanh", "LogSigmoid", "Softsign", "Softplus", "ELU", "SELU", "CELU", "LeakyReLU")
 """Activations of torch.nn that rank one number as the number itself does, without new ties."""
@@ -168,7 +168,7 @@ def kind_of(folder: Path, settings: RerankSettings) -> Kind:
     Raises ModelError if the kind is unknown, neither files nor configuration state it, they contradict each other, or an
     instruction would not be read.
     """
-    with or_by_library(settings):
+    with or_by_others(settings):
         kind = _kind(folder, settings.kind)
         if (folder / MODULES).is_file() and kind not in STATED.values():
             check_type(folder, TYPE, *((None, DENSE) if kind == "cross-encoder" else ()))

@@ -59,7 +59,7 @@ class RerankSettings(ModelSettings):
         "encoder": Keys(("encoder",), ("arguments", "first", "depth", "below"), types={"encoder": Literal[LIBRARY]}),
         "model": Keys(("model",), without=("encoder", "arguments")),
     }
-    library: ClassVar = "beirflow.families.rerank.scorers.library_pairs:LibraryPairs"
+    family: ClassVar = "rerank"
 
     def __post_init__(self) -> None:
         """Rebuild settings from the parameters of a rule or a manifest."""

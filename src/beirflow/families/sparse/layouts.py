@@ -23,7 +23,7 @@ from beirflow.models.card_modules import (
 )
 from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, Module, modules_of, read_json_file, read_number, read_optional
 from beirflow.models.model_layout import module_weight_files
-from beirflow.models.model_places import model_folder, or_by_library, towers
+from beirflow.models.model_places import model_folder, or_by_others, towers
 
 SPARTA_TERMS = 2000
 
@@ -137,7 +137,7 @@ def read_parts(settings: SparseSettings) -> Parts:
     """
     models = towers(settings)
     folders = [model_folder(model) for model in models]
-    with model_errors_of(f"system {settings.name}"), or_by_library(settings):
+    with model_errors_of(f"system {settings.name}"), or_by_others(settings):
         documents, queries = _parts(settings, folders[0], settings.weights)
         if len(models) > 1:
             queries = _parts(settings, folders[1], models[1].weights).queries

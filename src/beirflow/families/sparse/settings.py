@@ -62,7 +62,7 @@ class SparseSettings(ModelSettings):
         "encoder": Keys(("encoder",), ("arguments", "quantize", "ties"), types={"encoder": Literal[LIBRARY]}),
         "model": Keys(("model",), without=("encoder", "arguments")),
     }
-    library: ClassVar = "beirflow.families.sparse.library_weigher:LibraryWeigher"
+    family: ClassVar = "sparse"
 
     def __post_init__(self) -> None:
         """Convert the mapping of a configuration, of a rule's parameters or of a manifest to settings; set default lengths."""

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,10 @@ from tokenizers.normalizers import Lowercase
 from tokenizers.normalizers import Sequence as Normalizers
 
 from beirflow.core.errors import ModelError
+from beirflow.data.document_text import Kind
 from beirflow.models.card import Step
 from beirflow.models.card_modules import GIVE_VECTORS, LATE, MODEL_CONFIG, RUN_THE_LIBRARY, TOKENIZER_CONFIG, family_of_class
+from beirflow.models.computing.chat_template import PLAIN, Frame, chat_frames, is_plain
 from beirflow.models.computing.folder_tokenizer import assumed_tokens, tokenizer_of
 from beirflow.models.computing.loading import LOCAL, load_model, loading_from, some
 from beirflow.models.computing.model_limits import UNLIMITED, check_length, known_tokens, readable_tokens, refuse_token_types
@@ -60,6 +62,7 @@ class Backbone:
     """
 
     _native = False  # whether the class of transformers computes a model whose files name code of their own
+    _template: str | None = None  # effect of a chat template on texts
 
     def __init__(
         self,
@@ -177,9 +180,22 @@ class Backbone:
         self.max_length = min(max_length, self.max_length or max_length)
         self._cut()
 
-    def token_ids(self, texts: list[str]) -> Iterator[list[int]]:
-        """Yield the token ids of each text, special tokens included."""
-        return self._reader.ids(texts)
+    def token_ids(self, texts: list[str], frame: Frame = PLAIN) -> Iterator[list[int]]:
+        """Yield the token ids of each text in a frame, special tokens included."""
+        for ids in self._reader.ids([frame.before + text + frame.after for text in texts], special=frame.special_tokens):
+            if frame.end and self.max_length is not None and len(ids) >= self.max_length:
+                end = frame.end[-len(ids) :]
+                ids[len(ids) - len(end) :] = end
+            yield ids
+
+    def chat_frames(self, prompts: Mapping[Kind, str]) -> dict[Kind, Frame]:
+        """Return what the chat template of the folder writes around texts, by their kind, with a prompt of each kind."""
+        self._reader.cut(None)
+        frames = chat_frames(self._folder, self.tokenizer, self._reader, self._step.settings["messages"], prompts)
+        plain = all(is_plain(self._reader, frames[kind], prompts[kind]) for kind in prompts)
+        self._template = "leaves their tokens as they are" if plain else "changes their tokens"
+        self._cut()
+        return frames
 
     def assumptions(self, name: str) -> list[str]:
         """Return sentences on what the files of the model of a system leave open, for records."""
@@ -187,6 +203,8 @@ class Backbone:
         if self._native:
             native = f"{type(self.model).__name__} of transformers, in place of the code that its files name (auto_map)"
             sentences.append(f"{name}: its model is computed by {native}")
+        if self._template:
+            sentences.append(f"{name}: its chat template is written around texts, which {self._template}")
         return sentences
 
     def __call__(self, ids: torch.Tensor, mask: torch.Tensor) -> Any:

@@ -17,6 +17,7 @@ from beirflow.models.card import Step, check_open, with_settings
 from beirflow.models.card_files import read_card
 from beirflow.models.computing.arrival import Arrival, NotFiniteError, send
 from beirflow.models.computing.batching import Tokens, pad
+from beirflow.models.computing.chat_template import Frame
 from beirflow.models.computing.failing import in_words
 from beirflow.models.computing.model_limits import UNLIMITED
 from beirflow.models.computing.packed_attention import can_pack, pack, positions
@@ -83,6 +84,7 @@ class TransformersEncoder(TextModel):
         first, *others = steps
         pooling = next((step.settings for step in others if step.kind == "pooling"), {})
         self._modes: list[str] = pooling.get("modes", ["pooler" if first.settings["output"] == "vector" else "mean"])
+        self._in_messages = "messages" in first.settings
         here = folder / first.folder
         self.backbone: Backbone | StaticEmbedding
         if first.kind == "transformer" and weights.endswith(ONNX):
@@ -97,7 +99,10 @@ class TransformersEncoder(TextModel):
         self._head = load_head(folder, others, weights).to(self.device)
         self.packed = False  # the checks below compare padded texts
         self._fallback: dict[str, str] = {}
+        self._frames = {kind: Frame(prompt) for kind, prompt in self.card.prompts.items()}
         if isinstance(self.backbone, Backbone):  # a table looks every word up by itself
+            if self._in_messages:
+                self._frames = self.backbone.chat_frames(self.card.prompts)
             self.assumed = self.backbone.assumptions(self.name)
             self.backbone.check_padding(lambda texts: self._vectors(texts, np.arange(len(texts.lengths))))
         if can_pack(self.model, self.device, self.dtype):
@@ -161,7 +166,8 @@ class TransformersEncoder(TextModel):
 
     def described(self) -> dict[str, Any]:
         """Describe the way from a text to its vector, for the record."""
-        return self.card.of_kind(self._kind) | {"max_length": self.max_length}
+        template = {"chat_template": self._frames[self._kind]._asdict()} if self._in_messages else {}
+        return self.card.of_kind(self._kind) | {"max_length": self.max_length} | template
 
     def encode_queries(self, texts: Sequence[str]) -> np.ndarray:
         """Encode n queries, float32 of shape (n, dim), in the order of the texts."""
@@ -197,7 +203,7 @@ class TransformersEncoder(TextModel):
         return self.read_and_compute("encode", len(texts), kind, partial(self._tokenize, texts, kind), self._begin)
 
     def _tokenize(self, texts: Sequence[str], kind: Kind, start: int) -> Tokens:
-        ids = self.backbone.token_ids([self.card.prompts[kind] + text for text in texts[start : start + self.window]])
+        ids = self.backbone.token_ids(list(texts[start : start + self.window]), self._frames[kind])
         return Tokens.of(start, ids).check(self.backbone.vocabulary, self.budget.owner)
 
     @torch.inference_mode()

@@ -11,6 +11,7 @@ from torch import nn
 
 from beirflow.core.errors import ModelError
 from beirflow.models.card import Step
+from beirflow.models.computing.chat_template import PLAIN, Frame
 from beirflow.models.encoders.head import module_tensors
 from beirflow.models.settings import ONNX
 
@@ -36,9 +37,9 @@ class StaticEmbedding:
         """Return the vectors of the tokens of a padded batch, ids and mask of shape (batch, tokens)."""
         return SimpleNamespace(last_hidden_state=self.model(ids))
 
-    def token_ids(self, texts: list[str]) -> Iterator[list[int]]:
-        """Yield the token ids of each text."""
-        encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+    def token_ids(self, texts: list[str], frame: Frame = PLAIN) -> Iterator[list[int]]:
+        """Yield the token ids of each text behind a prompt."""
+        encodings = self._tokenizer.encode_batch_fast([frame.before + text for text in texts], add_special_tokens=False)
         return (encoding.ids[: self.max_length] for encoding in encodings)
 
 

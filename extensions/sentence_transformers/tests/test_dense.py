@@ -48,8 +48,7 @@ def test_what_is_not_read_here_has_the_vectors_of_the_library(kind: str, tmp_pat
     folder = LIBRARY_ALONE[kind](tmp_path)
     settings = EncoderSettings(name="mine", model=str(folder))
     with pytest.raises(ModelError, match=MATCH):
-        model_card(settings)
-        encoded(settings, TEXTS, "queries")
+        encoded(settings, TEXTS, "queries") if model_card(settings) else None
     assert_as_the_library(folder, atol=1e-6, device="cpu")
 
 
@@ -91,7 +90,7 @@ def test_the_record_has_digests_of_the_folder_and_the_version_of_the_library(tmp
     held = read_json(record)
     assert (held["encoder"], held["arguments"]) == ("sentence-transformers", {"model": str(folder)})
     assert "arguments/model/model/1_LSTM/model.safetensors" in held["files"]
-    assert "beirflow/models/sentence_transformers_model.py" in held["files"]
+    assert "beirflow/extensions/sentence_transformers/model.py" in held["files"]
     encoder = loaded(settings, "queries")
     assert encoder.made()["sentence_transformers"] == importlib.metadata.version("sentence-transformers")
     change_json(folder / "config_sentence_transformers.json", default_prompt_name="query")

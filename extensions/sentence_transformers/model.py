@@ -12,6 +12,7 @@ its class, a subclass of :class:`LibraryModel`, in its settings.
 """
 
 import importlib.metadata
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -33,8 +34,9 @@ from beirflow.models.card_modules import (
 )
 from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, architecture_in, read_optional
 from beirflow.models.model_layout import module_folders
+from beirflow.models.model_places import model_folder
 from beirflow.models.refused_code import pairs_in, refuse_old_transformers
-from beirflow.models.settings import LIBRARY
+from beirflow.models.settings import LIBRARY, ModelSettings
 from beirflow.models.tokenizer_growth import check_growth
 
 FIRST_SAFE_VERSION = 6  # earlier versions import any class that the files of a local folder name
@@ -114,6 +116,22 @@ class LibraryModel:
         """The device that computes, of torch."""
         return self._model.device
 
+    @classmethod
+    def instead_of(cls, system: ModelSettings) -> str:
+        """Return in a sentence the entry by which the folder of a system is computed here; empty where none is."""
+        try:
+            folder = model_folder(system).absolute()
+            prefixes = {key: each for key in cls.prefixes if (each := vars(system).get(key)) is not None}
+            arguments = {"model": str(folder)} | prefixes
+            cls.check(**arguments)
+        except ModelError:
+            return ""
+        entry = cls.entry(folder) | {"encoder": LIBRARY, "arguments": arguments}
+        if keys := getattr(system, "kinds", {}).get("encoder"):
+            entry |= {key: each for key in (*keys.needed, *keys.others) if (each := vars(system)[key]) is not None} | entry
+        said = f"{LIBRARY} itself computes this folder (docs/own-encoders.md): {system.name}: {json.dumps(entry)}"
+        return "" if system.query_model else said
+
     def made(self) -> dict[str, Any]:
         """Return precision, device and versions of the results, for the record."""
         from beirflow.models.computing.made import made_with
@@ -157,8 +175,9 @@ class LibraryModel:
     def _load(self, seed: int) -> Any:
         """Load the model; weights that its files lack are drawn with the seed."""
         _check_version()
-        import sentence_transformers
         import torch
+
+        import sentence_transformers
 
         own_gpu = "cuda" if torch.cuda.is_available() else "cpu"
         with torch.random.fork_rng(devices=[]):  # they are drawn on the CPU

@@ -8,11 +8,11 @@ import numpy as np
 
 from beirflow.core.errors import ModelError
 from beirflow.data.document_text import Kind
+from beirflow.extensions.sentence_transformers.model import LibraryModel
 from beirflow.families.late_interaction.card import COLBERT_CLASS, check_similarity
 from beirflow.families.late_interaction.vectors import LONGEST, TokenVectors, with_zeros
 from beirflow.models.card_modules import LATE
 from beirflow.models.model_json import LIBRARY_CONFIG, read_optional
-from beirflow.models.sentence_transformers_model import LibraryModel
 
 
 class LibraryTokens(LibraryModel):

@@ -7,10 +7,10 @@ import numpy as np
 
 from beirflow.core.errors import ModelError
 from beirflow.data.document_text import Kind
+from beirflow.extensions.sentence_transformers.model import LibraryModel
 from beirflow.families.rerank.kinds import CLASSIFIER, DECODERS, INCREASING, TYPE, activations
 from beirflow.models.card_modules import ACTIVATIONS, MODEL_CONFIG
 from beirflow.models.model_json import architecture_in, read_optional
-from beirflow.models.sentence_transformers_model import LibraryModel
 
 UNNAMED = ("label_0", "label_1")  # labels of a classifier that names none
 

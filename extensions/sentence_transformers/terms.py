@@ -8,9 +8,9 @@ import numpy as np
 
 from beirflow.core.errors import ModelError
 from beirflow.data.document_text import Kind
+from beirflow.extensions.sentence_transformers.model import LibraryModel
 from beirflow.families.sparse.files import Rows
 from beirflow.families.sparse.layouts import check_similarity
-from beirflow.models.sentence_transformers_model import LibraryModel
 
 
 class LibraryWeigher(LibraryModel):
