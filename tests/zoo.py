@@ -321,11 +321,6 @@ KINDS: dict[str, Build] = {
     "mean over the root of the length": of_bert("mean_sqrt_len_tokens"),
     "weighted mean": of_bert("weightedmean"),
     "cls and mean": of_bert(("cls", "mean")),
-    "prompt left out of the mean (INSTRUCTOR)": of_bert({"pooling_mode": "mean", "include_prompt": False}, prompts=QUERY),
-    "prompt left out of the weighted mean": of_bert({"pooling_mode": "weightedmean", "include_prompt": False}, prompts=QUERY),
-    "prompt left out of the last token, which may leave nothing": with_json(
-        of_bert({"pooling_mode": "lasttoken", "include_prompt": False}, prompts=QUERY), "tokenizer.json", post_processor=None
-    ),
     "longer texts than it was made for (rotation)": with_json(
         of_bert("cls", model_type="modernbert", sizes={"cls_token_id": 2, "sep_token_id": 3}),
         "sentence_bert_config.json",
@@ -357,8 +352,6 @@ KINDS: dict[str, Build] = {
     "two towers (Router)": two_towers,
     "two towers of transformers (Router)": two_transformers,
     "two heads (Router)": two_heads,
-    "ByT5": byt5,
-    "tokenizer in Python (Japanese)": japanese,
     "layout of version 2": old_layout,
     "sharded": sharded,
 }
@@ -366,6 +359,13 @@ KINDS: dict[str, Build] = {
 
 LIBRARY_ALONE: dict[str, Build] = {
     "BoW": bag_of_words,
+    "prompt left out of the mean (INSTRUCTOR)": of_bert({"pooling_mode": "mean", "include_prompt": False}, prompts=QUERY),
+    "prompt left out of the weighted mean": of_bert({"pooling_mode": "weightedmean", "include_prompt": False}, prompts=QUERY),
+    "prompt left out of the last token, which may leave nothing": with_json(
+        of_bert({"pooling_mode": "lasttoken", "include_prompt": False}, prompts=QUERY), "tokenizer.json", post_processor=None
+    ),
+    "ByT5": byt5,
+    "tokenizer in Python (Japanese)": japanese,
     "M2M100 encoder (SONAR)": encoder_half("m2m_100", "M2M100Encoder", **BART),
     "Pegasus encoder": encoder_half("pegasus", "PegasusEncoder", **BART),
     "Marian encoder": encoder_half("marian", "MarianEncoder", **BART),

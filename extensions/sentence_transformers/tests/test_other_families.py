@@ -17,8 +17,11 @@ from sentence_transformers.base.modules import Dense, Normalize, Transformer
 from sentence_transformers.multi_vector_encoder.modules import HierarchicalTokenPooling, MultiVectorMask
 from sentence_transformers.sentence_transformer.modules import Pooling
 from sentence_transformers.sparse_encoder.modules import MLMTransformer, SparseAutoEncoder, SpladePooling
+from transformers import AutoConfig, AutoModelForMaskedLM
 
 from beirflow.config.models import system_model
+from beirflow.core.errors import ModelError
+from beirflow.core.records import Job, read_json
 from beirflow.data.document_text import Kind
 from beirflow.families.family import Family
 from beirflow.families.late_interaction.card import TOKENS
@@ -33,11 +36,13 @@ from beirflow.families.sparse.family import FAMILY as SPARSE
 from beirflow.families.sparse.files import Rows
 from beirflow.families.sparse.settings import SparseSettings
 from beirflow.families.sparse.weigh import weigher_of
-from tiny_bert import WORDS
+from beirflow.models.model_files import fetch_model
+from beirflow.models.model_places import model_problem
+from tiny_bert import SIZES, WORDS, change_weights, save_tiny_bert
 from tiny_colbert import save_backbone, save_colbert, save_pylate
 from tiny_cross_encoder import save_cross_encoder
 from tiny_sparse import save_masked_lm
-from zoo import change_json
+from zoo import change_json, save_japanese_tokenizer
 
 RNG = np.random.default_rng(5)
 TEXTS = [*(" ".join(RNG.choice(WORDS, length)) for length in (5, 1, 17, 9, 40, 2)), "", "W1 w2, w3 unknown"]
@@ -128,10 +133,29 @@ def with_length(folder: Path) -> Path:
     return folder / "saved"
 
 
-SPARSE_MODELS = {
+def masked_of(kind: str, **sizes: Any) -> Callable[[Path], Path]:
+    """A model whose head does not call its last layer."""
+
+    def build(folder: Path) -> Path:
+        save_tiny_bert(folder / "model")
+        torch.manual_seed(1)
+        config = AutoConfig.for_model(kind, **{**SIZES, "max_position_embeddings": 64, **sizes})
+        model = AutoModelForMaskedLM.from_config(config).eval()
+        for name, parameter in model.named_parameters():
+            if "predictions" in name or "lm_head" in name:
+                torch.nn.init.normal_(parameter, std=0.5)
+        model.save_pretrained(folder / "model")
+        return folder / "model"
+
+    return build
+
+
+SPARSE_MODELS: dict[str, tuple[Callable[[Path], Path], str | None]] = {
     "CSR": (of_autoencoder, "has the modules .* for documents"),
     "alone": (masked, None),
     "saved": (with_length, None),
+    "MobileBERT": (masked_of("mobilebert", embedding_size=16, intra_bottleneck_size=16, num_feedforward_networks=1), None),
+    "DeBERTa": (masked_of("deberta-v2", legacy=False, relative_attention=True, pos_att_type=["p2c", "c2p"]), None),
 }
 
 
@@ -171,7 +195,15 @@ def pylate(folder: Path) -> Path:
     return save_pylate(folder / "model")
 
 
-LATE_MODELS = {
+def japanese(folder: Path) -> Path:
+    """PyLate's model with a tokenizer in Python, as JaColBERT has."""
+    model = save_pylate(folder / "model", skiplist_words=["."])
+    save_japanese_tokenizer(model, "[MASK]", "[unused0]", "[unused1]", ".")
+    return model
+
+
+LATE_MODELS: dict[str, tuple[Callable[[Path], Path], str | None]] = {
+    "a tokenizer in Python": (japanese, None),
     "pooled tokens": (of_tokens(lambda: HierarchicalTokenPooling(2.0)), "which is not known here"),
     "ColBERT": (colbert, None),
     "PyLate": (pylate, None),
@@ -190,6 +222,94 @@ def test_tokens_have_the_vectors_of_the_library(kind: str, tmp_path: Path) -> No
         found = TokenVectors.together(list(encoder_of(settings, text_kind, **ON).windows(TEXTS)))
         assert found.counts.tolist() == [len(each) for each in expected]
         np.testing.assert_allclose(found.vectors, np.concatenate(expected), atol=2.0**-11)
+
+
+@pytest.mark.parametrize("kind", ["MobileBERT", "DeBERTa"])
+def test_a_head_that_cannot_be_split_names_the_library_once_it_is_loaded(kind: str, tmp_path: Path) -> None:
+    settings = SparseSettings("s", str(SPARSE_MODELS[kind][0](tmp_path)))
+    with pytest.raises(ModelError, match=r"not the products of its last layer.*`encoder: sentence-transformers`"):
+        weigher_of(settings, "queries", **ON)
+
+
+def test_a_tokenizer_in_python_names_the_library_once_it_is_loaded(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"is written in Python.*`encoder: sentence-transformers` runs that library"):
+        encoder_of(LateSettings("late", str(japanese(tmp_path))), "queries", **ON)
+
+
+def code(folder: Path) -> Path:
+    change_json(folder / "config.json", auto_map={"AutoModel": "modeling.Mine"})
+    return folder
+
+
+def of_two_labels(folder: Path) -> Path:
+    return save_cross_encoder(folder / "model", labels=2)
+
+
+def of_decoder(folder: Path) -> Path:
+    change_json(bare(folder) / "config.json", architectures=["Qwen3ForSequenceClassification"])
+    return folder / "model"
+
+
+def with_activation(folder: Path) -> Path:
+    change_json(bare(folder) / "config.json", sentence_transformers={"activation_fn": "torch.hub.list"})
+    return folder / "model"
+
+
+def by_cosine(folder: Path) -> Path:
+    change_json(of_autoencoder(folder) / "config_sentence_transformers.json", similarity_fn_name="cosine")
+    return folder / "model"
+
+
+def by_mean(folder: Path) -> Path:
+    change_json(of_tokens()(folder) / "config_sentence_transformers.json", similarity_fn_name="meanmaxsim")
+    return folder / "model"
+
+
+def by_date(folder: Path) -> Path:
+    (masked(folder) / "chat_template.jinja").write_text("{{ strftime_now('%d') }}")
+    return folder / "model"
+
+
+@pytest.mark.parametrize(
+    ("kind", "build", "says"),
+    [
+        (RerankSettings, lambda folder: code(bare(folder)), "has auto_map: the model needs its own code"),
+        (SparseSettings, lambda folder: code(masked(folder)), "has auto_map: the model needs its own code"),
+        (LateSettings, lambda folder: code(colbert(folder)), "has auto_map: the model needs its own code"),
+        (RerankSettings, of_two_labels, "has 2 labels; a score is one number"),
+        (RerankSettings, of_decoder, "expected the absolute path of a folder with modules.json, or a model …ForSequence"),
+        (RerankSettings, with_activation, r"has the activation torch\.hub\.list; known are those of torch\.nn"),
+        (RerankSettings, masked, "expected the absolute path of a folder with modules.json"),
+        (SparseSettings, by_cosine, "compares texts by 'cosine'; sparse systems have dot products"),
+        (SparseSettings, by_date, "writes the time, so no result would be the same again"),
+        (LateSettings, by_mean, "wants the similarity 'meanmaxsim', and only maxsim is known"),
+        (LateSettings, of_autoencoder, "this is a SparseEncoder, no MultiVectorEncoder; a system of family sparse takes such"),
+    ],
+)
+def test_a_folder_is_refused_before_anything_is_loaded(
+    kind: Any, build: Callable[[Path], Path], says: str, tmp_path: Path
+) -> None:
+    assert re.search(says, str(model_problem(by(kind, build(tmp_path)))))
+
+
+def test_an_argument_that_no_class_has_is_named(tmp_path: Path) -> None:
+    wrong = by(RerankSettings, bare(tmp_path), query_prefix="w1 ")
+    assert "arguments has query_prefix; known are model, device, batch_texts" in str(model_problem(wrong))
+
+
+def test_the_record_has_digests_of_the_folder_and_of_the_code(tmp_path: Path) -> None:
+    settings, record = by(SparseSettings, masked(tmp_path)), tmp_path / "record.json"
+    fetch_model(system=settings, configured=None, output_path=str(record), job=Job(tmp_path))
+    held = read_json(record)
+    assert (held["encoder"], held["arguments"]) == ("sentence-transformers", {"model": str(tmp_path / "model")})
+    assert {"arguments/model/model/model.safetensors", "beirflow/extensions/sentence_transformers/terms.py"} < {*held["files"]}
+
+
+def test_a_classifier_whose_files_lack_weights_is_refused(tmp_path: Path) -> None:
+    folder = bare(tmp_path)
+    change_weights(folder, lambda weights: {name: each for name, each in weights.items() if name != "classifier.weight"})
+    with pytest.raises(ModelError, match="each time it is loaded: its files lack weights"):
+        load_scorer(by(RerankSettings, folder), **ON).scores(PAIRS)
 
 
 def with_entry(family: Family, settings: Any, says: str) -> Any:

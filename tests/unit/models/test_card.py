@@ -21,7 +21,7 @@ from beirflow.models.card_files import read_card
 from beirflow.models.model_files import check_model, fetch_model, model_card, model_files
 from beirflow.models.settings import EncoderSettings
 from tiny_bert import SPECIAL, WORDS, change_weights, having, save_model, save_tiny_bert, saved_once, without
-from zoo import BART, LLAMA, change_json, japanese, of_bert, t5, two_towers
+from zoo import BART, LLAMA, change_json, of_bert, t5, two_towers
 
 LIBRARY, BACKBONE = "config_sentence_transformers.json", "sentence_bert_config.json"
 TEXTS = ["w1 w2 w3", "", "w4 w5 w6 w7 w8 w9", "w10"]
@@ -133,9 +133,9 @@ def test_what_sentence_transformers_reads_only_if_it_is_there_may_be_missing(tmp
     np.testing.assert_array_equal(encoded(settings(folder)), whole)
 
 
-def test_the_prompt_of_an_instructor_is_not_pooled_as_sentence_transformers_knows_by_its_name(folder: Path) -> None:
-    card = with_settings(read_card(folder), EncoderSettings("mine", model="hkunlp/instructor-large", revision="0" * 40))
-    assert card.steps["queries"][1].settings == {"modes": ["cls"], "include_prompt": False}
+def test_an_instructor_is_refused_since_sentence_transformers_knows_by_its_name_that_it_pools_no_prompt(folder: Path) -> None:
+    with pytest.raises(ModelError, match="leaves the tokens of the prompt out of its pooling, which is not done here"):
+        with_settings(read_card(folder), EncoderSettings("mine", model="hkunlp/instructor-large", revision="0" * 40))
 
 
 def test_a_bare_model_leaves_pooling_and_similarity_to_be_said(tiny_bert: Path) -> None:
@@ -397,25 +397,14 @@ def test_weights_behind_the_model_are_not_left_out_of_a_folder_with_modules_eith
     refused(settings(folder), r"of no head known to give no vectors: latent_attention_model\.latents; if they change")
 
 
-def test_lower_case_that_a_tokenizer_in_python_does_not_take_is_refused(tmp_path: Path) -> None:
-    folder = japanese(tmp_path)
-    change_json(folder / BACKBONE, do_lower_case=True)
-    refused(settings(folder), "do_lower_case, which its tokenizer does not take; set do_lower_case in tokenizer_config")
-    change_json(folder / "tokenizer_config.json", do_lower_case=True)
-    np.testing.assert_array_equal(*encoded(settings(folder), ["W1 w2", "w1 W2"]))
-
-
 BY_BATCH = r"gives a text different vectors alone and in a batch .* no vector is the right one"
 
 
-@pytest.mark.parametrize("model_type", ["fnet", "yoso", "convbert", "canine"])
+@pytest.mark.parametrize("model_type", ["fnet", "yoso", "convbert"])
 def test_a_model_whose_vectors_depend_on_the_batch_is_refused(tmp_path: Path, model_type: str) -> None:
-    """sentence-transformers gives a text of each another vector for another batch; CANINE has no vocabulary."""
-    canine = {"downsampling_rate": 4, "local_transformer_stride": 16}
-    sizes = {"convbert": {"embedding_size": 16}, "canine": canine}.get(model_type, {})
+    """sentence-transformers gives a text of each another vector for another batch."""
+    sizes = {"embedding_size": 16} if model_type == "convbert" else {}
     folder = of_bert("mean", model_type=model_type, sizes=sizes)(tmp_path)
-    if model_type == "canine":
-        change_json(folder / "config.json", vocab_size=None)
     refused(settings(folder), BY_BATCH)
 
 

@@ -20,6 +20,7 @@ from beirflow.models.card_modules import RUN_THE_LIBRARY
 from beirflow.models.computing.folder_tokenizer import tokenizer_of
 from beirflow.models.computing.loading import LOCAL, check_weights, load_whole, loading_from, read_tensors
 from beirflow.models.computing.model_limits import known_tokens, readable_tokens, refuse_token_types
+from beirflow.models.model_json import read_json_file
 
 CPU_TOKENS, CPU_TERMS = 1024, 512
 """Positions and terms of a block on a CPU, 2 MB in float32, so that its logits are pooled before they leave the caches of two
@@ -128,7 +129,7 @@ def load_part(part: Part, dtype: torch.dtype, device: torch.device) -> tuple[Any
     with loading_from(part.folder):
         tokenizer = tokenizer_of(part.folder)
         if part.kind == "table":
-            return tokenizer, _load_table(part)
+            return tokenizer, _load_table(part, tokenizer)
         if load is None:
             return tokenizer, None
         try:
@@ -211,12 +212,22 @@ def _tensors(part: Part) -> dict[str, torch.Tensor]:
     return {name: tensor for path in part.weights for name, tensor in read_tensors(path).items()}
 
 
-def _load_table(part: Part) -> torch.Tensor:
-    """Read the weight of every token from a tensor ``weight``."""
-    (path,), tensors = part.weights, _tensors(part)
-    if set(tensors) != {"weight"} or tensors["weight"].ndim != 1:
-        raise ModelError(f"{path} has {', '.join(sorted(tensors)) or 'nothing'}; expected one weight per token, named 'weight'")
-    table = tensors["weight"].float()
+def _load_table(part: Part, tokenizer: Any) -> torch.Tensor:
+    """Read the weight of every token: from a tensor ``weight``, or from a JSON of weights by token."""
+    (path,) = part.weights
+    if path.suffix == ".json":
+        by_token, vocabulary = read_json_file(path), tokenizer.get_vocab()
+        if unknown := [token for token in by_token if token not in vocabulary]:
+            raise ModelError(f"{path} has the token {unknown[0]!r}, which its tokenizer does not know")
+        table = torch.zeros(max(vocabulary.values()) + 1)
+        table[[vocabulary[token] for token in by_token]] = torch.tensor([*by_token.values()])
+    else:
+        tensors = _tensors(part)
+        if set(tensors) != {"weight"} or tensors["weight"].ndim != 1:
+            raise ModelError(
+                f"{path} has {', '.join(sorted(tensors)) or 'nothing'}; expected one weight per token, named 'weight'"
+            )
+        table = tensors["weight"].float()
     wrong = (~table.isfinite() | (table < 0)).nonzero().flatten()
     if len(wrong):
         problem = f"{float(table[wrong[0]])!r} for the token {int(wrong[0])}"

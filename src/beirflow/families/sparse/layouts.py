@@ -96,7 +96,7 @@ def _of_modules(chain: Sequence[Module], folder: Path, weights: str, kind: Kind)
     names = [module.name for module in chain]
     here = folder / chain[0].place if chain else folder
     if names == ["SparseStaticEmbedding"]:
-        return Part("table", here, _table_in(here, folder, weights))
+        return Part("table", here, (_table_in(here, folder, weights),))
     if names not in (["MLMTransformer", "SpladePooling"], ["Transformer", "SpladePooling"]):
         types = ", ".join(module.name or module.type for module in chain) or "none"
         expected = "a masked language model with SpladePooling, or a SparseStaticEmbedding, of sentence-transformers"
@@ -123,11 +123,16 @@ def _allowed(folder: Path, key: str, value: Any, allowed: Sequence[str]) -> str:
     return str(value)
 
 
-def _table_in(folder: Path, root: Path, weights: str) -> tuple[Path, ...]:
-    """Return the file of a table of weights."""
-    if named := read_optional(folder / "config.json").get("path"):
-        raise ModelError(f"{folder / 'config.json'} names the weights {named!r}, which are not read here")
-    return _weights_in(folder, weights, root)
+def _table_in(folder: Path, root: Path, weights: str) -> Path:
+    """Return the file of a table of weights: tensors, or a JSON of weights by token."""
+    named = read_optional(folder / "config.json").get("path")
+    if named is None:
+        return _weights_in(folder, weights, root)[0]
+    places = [each / Path(str(named)).name for each in (folder, root)]
+    for place in places:
+        if place.suffix == ".json" and place.is_file():
+            return place
+    raise ModelError(f"{folder / 'config.json'} names the weights {named!r}, which are neither in {folder} nor in {root}")
 
 
 def read_parts(settings: SparseSettings) -> Parts:

@@ -19,7 +19,7 @@ from beirflow.families.late_interaction.settings import LateSettings
 from listening import short_of_memory
 from tiny_bert import change_weights, having, without
 from tiny_colbert import METADATA, save_colbert, save_pylate, save_with_projection
-from zoo import change_json, save_japanese_tokenizer
+from zoo import change_json
 
 QUERIES = ["w1 w2", "w3 . w4 ,", " ".join(f"w{i}" for i in range(30)), "", "w7"]
 DOCUMENTS = ["w1 . w2 , w9", "", " ".join(f"w{i}" for i in range(70)), "w5", ". ,", "W7 unknown", "w1 w2 w3 w4 w5 w6"]
@@ -29,12 +29,6 @@ TOKENIZER, METADATA_FILE, LIBRARY = "tokenizer_config.json", "artifact.metadata"
 
 MARKS = [".", ","]
 """Punctuation that the tokenizer knows: with other words, PyLate and sentence-transformers differ."""
-
-
-def save_japanese(folder: Path) -> Path:
-    """PyLate's model with a tokenizer in Python that splits texts into characters."""
-    save_japanese_tokenizer(save_pylate(folder, skiplist_words=MARKS), "[MASK]", "[unused0]", "[unused1]", ".", ",")
-    return folder
 
 
 BUILDS: dict[str, Callable[[Path], Path]] = {
@@ -48,7 +42,6 @@ BUILDS: dict[str, Callable[[Path], Path]] = {
         save_pylate, dense=2, query_prefix="[Q] ", skiplist_words=["w1", "w9"]
     ),
     "PyLate, ModernBERT": partial(save_pylate, kind="modernbert", query_prefix="[Q] ", skiplist_words=MARKS),
-    "PyLate, a tokenizer in Python (JaColBERT)": save_japanese,
     "PyLate, queries not filled up": partial(save_pylate, do_query_expansion=False, skiplist_words=MARKS),
     "PyLate that attends, with prompts, of no named type": partial(
         save_pylate,

@@ -415,7 +415,7 @@ def test_scores_of_pooled_tokens_are_those_of_sentence_transformers(tmp_path: Pa
             nothing,
             "behind the model are pooling, pooling, dense; expected one pooling, and then",
         ),
-        (PROMPT, held("1_Pooling/config.json", include_prompt=False), "leaves the tokens of its prompt out of the pooling"),
+        (PROMPT, held("1_Pooling/config.json", include_prompt=False), "the tokens of the prompt are left out of the pooling"),
         ({}, held(LIBRARY, activation_fn="torch.nn.modules.activation.GELU"), r"the activation torch.*GELU"),
         ({}, held(LIBRARY, model_type="SentenceTransformer"), "this is a SentenceTransformer, no CrossEncoder"),
     ],

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, DistilBertModel, FNetConfig, FNetForMaskedLM
+from transformers import AutoTokenizer, DistilBertModel, FNetConfig, FNetForMaskedLM
 
 from beirflow.core.errors import ModelError
 from beirflow.families.sparse.files import Rows
@@ -17,7 +17,7 @@ from beirflow.families.sparse.layouts import read_parts
 from beirflow.families.sparse.settings import SparseSettings
 from beirflow.families.sparse.weigher import Weigher
 from listening import short_of_memory
-from tiny_bert import SIZES, WORDS, save_tiny_bert
+from tiny_bert import WORDS, save_tiny_bert
 from tiny_sparse import TERMS, hidden_states, save_masked_lm, save_sparta, save_unicoil, spread, unicoil_weights
 from zoo import change_json
 
@@ -133,33 +133,6 @@ def test_a_bare_model_whose_tokenizer_has_a_chat_template_is_refused_since_the_l
     sparse_encoder(masked_lm, tmp_path / "saved", pooling_strategy="max")
     (tmp_path / "saved/chat_template.jinja").write_text("{% for each in messages %}w9 {{ each.content }}{% endfor %}")
     check(tmp_path / "saved")
-
-
-HEADS: dict[str, dict[str, Any]] = {
-    "deberta-v2": {"legacy": False, "relative_attention": True, "pos_att_type": ["p2c", "c2p"]},
-    "mobilebert": {"embedding_size": 16, "intra_bottleneck_size": 16, "num_feedforward_networks": 1},
-}
-"""By type, settings of models whose head does not call its last layer."""
-
-
-@pytest.mark.parametrize("model_type", HEADS)
-@pytest.mark.parametrize("pooling", ["max", "sum"])
-def test_heads_that_cannot_be_split_give_the_weights_of_sentence_transformers(
-    model_type: str, pooling: str, tmp_path: Path
-) -> None:
-    save_tiny_bert(tmp_path)
-    torch.manual_seed(1)
-    config = AutoConfig.for_model(model_type, **{**SIZES, "max_position_embeddings": 64, **HEADS[model_type]})
-    model = AutoModelForMaskedLM.from_config(config).eval()
-    for name, parameter in model.named_parameters():
-        if "predictions" in name or "lm_head" in name:
-            torch.nn.init.normal_(parameter, std=0.5)
-    model.save_pretrained(tmp_path)
-    expected = of_peer(sparse_encoder(tmp_path, pooling_strategy=pooling), "documents")
-    assert weigher(tmp_path, token_budget=10**9).budget.tokens == 2**27 // TERMS
-    found = weighed(tmp_path, pooling=pooling)
-    np.testing.assert_allclose(found, expected, atol=TOLERANCE, rtol=TOLERANCE)
-    assert (found > 0).any(axis=1).all()
 
 
 def test_routes_by_mappings_are_those_of_sentence_transformers(masked_lm: Path, tmp_path: Path) -> None:

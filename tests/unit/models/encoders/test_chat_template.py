@@ -45,7 +45,7 @@ def save_chat_model(folder: Path, template: str, pooling: str = "mean", *, proce
         features = transformers.WhisperFeatureExtractor()
         transformers.Qwen2AudioProcessor(features, tokenizer, template, audio_token="w150").save_pretrained(backbone)
     (backbone / "chat_template.jinja").write_text(template)
-    pooled = models.Pooling(LLAMA.get("hidden_size", 32), pooling_mode=pooling, include_prompt=False)
+    pooled = models.Pooling(LLAMA.get("hidden_size", 32), pooling_mode=pooling)
     return save_modules(folder / "model", Transformer(str(backbone)), pooled, prompts=PROMPTS)
 
 

@@ -178,7 +178,7 @@ def test_a_vector_that_is_not_finite_is_an_error_with_its_row(
 def limit_memory(tokens: int, monkeypatch: pytest.MonkeyPatch, error: type[Exception] = torch.OutOfMemoryError) -> None:
     """Let batches of more padded tokens fail as they do on a small device."""
 
-    def is_too_much(_: TransformersEncoder, window: Tokens, left_out: int, rows: np.ndarray) -> bool:
+    def is_too_much(_: TransformersEncoder, window: Tokens, rows: np.ndarray) -> bool:
         return len(rows) * window.lengths[rows].max() > tokens
 
     short_of_memory(monkeypatch, TransformersEncoder, "_compute_padded", is_too_much, error)

@@ -56,7 +56,6 @@ def plain(folder: Path, **outputs: Any) -> Path:
 TWINS = {
     "bert, mean": (of_bert("mean", Normalize, transformer={"max_seq_length": 30}), {"types": True}),
     "bert, cls, prompt": (of_bert("cls", Normalize, prompts=QUERY), {}),
-    "bert, mean without the prompt": (of_bert({"pooling_mode": "mean", "include_prompt": False}, prompts=QUERY), {}),
     "distilbert, max, tokens of another name": (
         of_bert("max", model_type="distilbert"),
         {"outputs": ["mask_again", "sentence_embedding", "anything"]},
@@ -139,9 +138,6 @@ def test_a_whole_vector_is_refused_where_modules_may_be_in_it_or_not(tmp_path: P
     dense = of_bert("mean", lambda: Dense(DIM, 16, activation_function=nn.Identity()))(tmp_path / "dense")
     with pytest.raises(ModelError, match="does not say whether the dense of the model is in the graph"):
         load(export(dense, outputs=["sentence_embedding"]), weights=GRAPH)
-    prompt = of_bert({"pooling_mode": "mean", "include_prompt": False}, prompts=QUERY)(tmp_path / "prompt")
-    with pytest.raises(ModelError, match="wants those of the prompt left out"):
-        load(export(prompt, outputs=["sentence_embedding"]), weights=GRAPH)
 
 
 def test_inputs_that_are_not_known_are_named(tmp_path: Path) -> None:
