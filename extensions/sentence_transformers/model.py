@@ -35,7 +35,7 @@ from beirflow.models.card_modules import (
 from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, architecture_in, read_optional
 from beirflow.models.model_layout import module_folders
 from beirflow.models.model_places import model_folder
-from beirflow.models.refused_code import pairs_in, refuse_old_transformers
+from beirflow.models.refused_code import pairs_in
 from beirflow.models.settings import LIBRARY, ModelSettings
 from beirflow.models.tokenizer_growth import check_growth
 
@@ -178,9 +178,10 @@ class LibraryModel:
         import torch
 
         import sentence_transformers
+        from beirflow.models.computing.loading import loading_from
 
         own_gpu = "cuda" if torch.cuda.is_available() else "cpu"
-        with torch.random.fork_rng(devices=[]):  # they are drawn on the CPU
+        with loading_from(self._folder), torch.random.fork_rng(devices=[]):  # they are drawn on the CPU
             torch.manual_seed(seed)
             return getattr(sentence_transformers, self.library_class)(
                 str(self._folder),
@@ -266,7 +267,6 @@ def _check_version() -> None:
         raise ModelError(f"encoder: {LIBRARY} runs that library, which is not installed here; {todo}") from error
     if int(version.partition(".")[0]) < FIRST_SAFE_VERSION:
         raise ModelError(f"{LIBRARY} {version} imports any class that a folder names; version 6 does not, {todo}")
-    refuse_old_transformers(importlib.metadata.version("transformers"))
 
 
 def _letters(text: str | tuple[str, str]) -> int:

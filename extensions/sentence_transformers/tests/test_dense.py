@@ -166,7 +166,7 @@ def test_no_code_of_a_folder_runs(kind: str, tmp_path: Path) -> None:
     (place,) = folder.glob(f"1_{kind}")
     (place / "model.safetensors").unlink()
     (place / "pytorch_model.bin").write_bytes(pickle.dumps(Trap(tmp_path / "ran")))
-    with pytest.raises(ModelError, match="sentence-transformers cannot be made: UnpicklingError"):
+    with pytest.raises(ModelError, match=r"cannot be loaded \(UnpicklingError"):
         encoded(system(folder), TEXTS, "queries")
     assert not (tmp_path / "ran").exists()
     (folder / "mine_of_folder.py").write_text(f"import os\nos.mkdir({str(tmp_path / 'ran')!r})\nclass Mine: pass\n")
