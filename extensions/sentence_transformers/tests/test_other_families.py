@@ -42,6 +42,7 @@ from tiny_bert import SIZES, WORDS, change_weights, save_tiny_bert
 from tiny_colbert import save_backbone, save_colbert, save_pylate
 from tiny_cross_encoder import save_cross_encoder
 from tiny_sparse import save_masked_lm
+from without_extension import without_extension
 from zoo import change_json, save_japanese_tokenizer
 
 RNG = np.random.default_rng(5)
@@ -322,3 +323,18 @@ def with_entry(family: Family, settings: Any, says: str) -> Any:
     assert name == settings.name
     TypeAdapter(system_model()).validate_python(entry)
     return family.system(name, entry).settings
+
+
+WITHOUT = """
+from beirflow.families.rerank.family import FAMILY
+from beirflow.families.rerank.settings import RerankSettings
+own = {"encoder": "sentence-transformers", "arguments": {"model": "/m"}}
+print(json.dumps([FAMILY.problem(RerankSettings("s", **each)).problem for each in (own, {"model": sys.argv[3]})]))
+"""
+
+
+def test_the_core_alone_refuses_the_word_and_offers_nothing(tmp_path: Path) -> None:
+    word, folder = without_extension("sentence_transformers", tmp_path / "extensions", WITHOUT, str(pooled_elsewhere(tmp_path)))
+    assert "'sentence-transformers' names no class; expected package.module:Class" in word
+    assert "config.json cannot be read" in folder
+    assert "itself computes" not in folder
