@@ -111,7 +111,7 @@ def encode_without_waiting(encoder: TransformersEncoder) -> None:
     with Progress("encode", len(TEXTS), "documents") as progress, torch.inference_mode():
         torch.cuda.set_sync_debug_mode("error")
         try:
-            arrive = encoder._begin(0, window, progress)
+            arrive = encoder._begin(window, progress)
         finally:
             torch.cuda.set_sync_debug_mode("default")
     assert largest_error(arrive(), expected) < 2.0**-6
