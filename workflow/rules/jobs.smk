@@ -1,12 +1,12 @@
 """What all jobs of an environment have in common, for `use rule` in other files; none of these rules makes anything itself."""
 
-
-def environment(name):
-    """The file of an environment, whichever folder a rule is in."""
-    return str(WORKFLOW.parent / f"envs/{name}.yaml")
+# The file of an environment, whichever folder a rule is in.
+environment = lambda name: str(WORKFLOW.parent / f"envs/{name}.yaml")
 
 
 rule data_job:
+    log:
+        "<results>/logs/data_job.log",
     conda:
         environment("data")
     shell:
@@ -14,6 +14,8 @@ rule data_job:
 
 
 rule encode_job:
+    log:
+        "<results>/logs/encode_job.log",
     conda:
         environment("encode")
     shell:
@@ -21,6 +23,8 @@ rule encode_job:
 
 
 rule report_job:
+    log:
+        "<results>/logs/report_job.log",
     conda:
         environment("report")
     shell:
@@ -28,6 +32,8 @@ rule report_job:
 
 
 rule audit_job:
+    log:
+        "<results>/logs/audit_job.log",
     conda:
         environment("audit")
     shell:
