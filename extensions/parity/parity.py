@@ -14,6 +14,7 @@ from beirflow.extensions.parity.probes import BLANK, PLAIN, SPECIAL, long_text
 from beirflow.extensions.parity.real_texts import RealTexts, draw, rankings
 from beirflow.extensions.parity.server import RefusedError, Server, connect
 from beirflow.models.json_server import TooLargeError
+from beirflow.models.model_files import model_digests
 from beirflow.models.model_places import HUB_ID
 from beirflow.models.settings import EncoderSettings
 
@@ -62,6 +63,7 @@ def compare(options: Namespace) -> dict[str, Any]:
     server = connect(options.url, options.protocol, model=served, key_variable=options.key_variable, timeout=options.timeout)
     return Comparison(server, LocalModel(settings, server.dim), by_client=options.prompts == "client").found(real) | {
         "model": options.model,
+        "files": model_digests(settings),
         "prompts_are_written_by": options.prompts,
     }
 
@@ -88,7 +90,7 @@ class Comparison:
         if best is None or level is None:
             causes = self._unexplained(best)
         else:
-            causes = [*best.causes]
+            causes = self._causes(best, tried, special, level[1])
             reading, more = self._explain_long(best, level)
             causes += more + self._explain_special(best._replace(reading=reading), special, level[1])
             causes += self._of_requests(probes, level[1]) + self._of_base64(plain[:3], level[1])
@@ -135,22 +137,35 @@ class Comparison:
                 self.notes.append(f"the {name} text has another vector than that of the model")
 
     def _tried(self, probes: Sequence[Probe]) -> list[Explanation]:
-        """Return changes of reading and finish with their distances, up to one that explains the vectors exactly."""
-        expected, seen, tried = self._vectors(probes), set[tuple[tuple[int, ...], ...]](), list[Explanation]()
+        """Return changes of reading and finish with their distances; none of reading if the model's own explains the vectors."""
+        expected, own, tried = self._vectors(probes), list[tuple[int, ...]](), list[Explanation]()
         for reading in self.model.readings():
             ids = self.model.tokens(probes, reading)
-            if tuple(ids) in seen or not all(ids):
+            if ids == own or not all(ids):
                 continue
-            seen.add(tuple(ids))
+            own = own or ids
             for finish in self.model.finishes():
                 vectors = self.model.vectors(probes, ids, finish)
                 if vectors is not None:
                     causes = (*([reading.cause] if reading.cause else []), *finish.causes)
                     far, near = distances(expected, vectors).max(), cosines(expected, vectors).min()
                     tried.append(Explanation(causes, reading, finish, float(far), float(near)))
-            if any(each.distance <= FLOAT32 for each in tried):
+            if not reading.cause and any(each.distance <= FLOAT32 for each in tried):
                 break
         return tried
+
+    def _causes(self, best: Explanation, tried: Sequence[Explanation], special: Sequence[Probe], tolerance: float) -> list[str]:
+        """Return the causes of the best explanation, together with those of others that fit equally."""
+        near = [each for each in tried if each.distance <= tolerance and len(each.causes) == len(best.causes)]
+        far = {each.causes: self._far(special, self._vectors(special), each.reading, each.finish) for each in (best, *near)}
+        fit = [" and ".join(causes) for causes, each in far.items() if each.max() <= max(tolerance, far[best.causes].max())]
+        return [*best.causes] if len(fit) == 1 else [", or equally ".join(fit)]
+
+    def _far(self, probes: Sequence[Probe], found: np.ndarray, reading: Reading, finish: Finish) -> np.ndarray:
+        """Return the distance of the server's vector of each probe from that of a reading; infinite if it has none."""
+        ids = self.model.tokens(probes, reading)
+        vectors = self.model.vectors(probes, ids, finish) if all(ids) else None
+        return np.full(len(probes), np.inf) if vectors is None else distances(found, vectors)
 
     def _best(self, tried: Sequence[Explanation]) -> Explanation | None:
         """Return the explanation of the finest precision, of these the one with the fewest causes."""
@@ -200,16 +215,15 @@ class Comparison:
 
     def _explain_special(self, best: Explanation, special: Sequence[Probe], tolerance: float) -> list[str]:
         """Return what explains the vectors of texts that tokenizers read differently; nothing if the reading does."""
-        expected, names = self._vectors(special), list[str]()
-        for reading in (best.reading, *self.model.changed(best.reading)):
-            ids = self.model.tokens(special, reading)
-            vectors = self.model.vectors(special, ids, best.finish) if all(ids) else None
-            if vectors is None:
-                continue
-            far = distances(expected, vectors)
-            if far.max() <= tolerance:
-                return [reading.cause] if reading is not best.reading else []
-            names = names or [name for name, each in zip(SPECIAL, far, strict=True) if each > tolerance]
+        far = self._far(special, self._vectors(special), best.reading, best.finish)
+        if far.max() <= tolerance:
+            return []
+        changed = [*self.model.changed(best.reading)]
+        if fit := [
+            each.cause for each in changed if self._far(special, self._vectors(special), each, best.finish).max() <= tolerance
+        ]:
+            return [", or equally ".join(fit)]
+        names = [name for name, each in zip(SPECIAL, far, strict=True) if each > tolerance]
         return self._confused() or [f"texts with {', '.join(names)} have other tokens: another vocabulary or tokenizer"]
 
     def _explain_long(self, best: Explanation, level: tuple[str, float]) -> tuple[Reading, list[str]]:
@@ -225,15 +239,10 @@ class Comparison:
             self.notes.append(f"a text of {words} words, which the model cuts, is refused: {error}")
             return reading, []
 
-        def far(changed: Reading) -> float:
-            """Return the distance of the server's vector from that of a reading."""
-            vectors = model.vectors([probe], model.tokens([probe], changed), best.finish)
-            return float(distances(found, vectors)[0]) if vectors is not None else np.inf
-
-        if far(reading) <= level[1]:
+        if self._far([probe], found, reading, best.finish)[0] <= level[1]:
             return reading, []
         for cause, cut in self._cuts(words, found, level):
-            if far(changed := reading._replace(cut=cut)) <= level[1]:
+            if self._far([probe], found, changed := reading._replace(cut=cut), best.finish)[0] <= level[1]:
                 return changed, [cause]
         return reading, ["long texts have other vectors, and no length or side of a cut explains it"]
 

@@ -24,6 +24,7 @@ from tokenizers import models as tokenizer_models
 from transformers import AutoModel, AutoTokenizer
 
 from beirflow.cli import main
+from beirflow.core.digests import file_digest
 from beirflow.extensions.parity import parity
 from beirflow.extensions.parity.local_model import LocalModel
 from beirflow.extensions.parity.probes import PLAIN, SPECIAL
@@ -51,7 +52,7 @@ PLACES = {
 }
 
 
-def save_encoder(folder: Path, seed: int = 0, *, lowercase: bool = False) -> Path:
+def save_encoder(folder: Path, seed: int = 0, *, lowercase: bool = False, prompts: dict[str, str] | None = None) -> Path:
     """A BERT, cased by default, with prompts, mean pooling, a further module and vectors of length 1."""
     backbone = save_tiny_bert(folder / "backbone", seed, positions=POSITIONS, words=WORDS)
     pieces = Tokenizer(
@@ -61,7 +62,9 @@ def save_encoder(folder: Path, seed: int = 0, *, lowercase: bool = False) -> Pat
     pieces.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     save_tokenizer(backbone, pieces, POSITIONS)
     dense = Dense(DIM, DIM, activation_function=torch.nn.Tanh())
-    save_modules(folder / "model", Transformer(str(backbone)), models.Pooling(DIM), dense, Normalize(), prompts=PROMPTS)
+    save_modules(
+        folder / "model", Transformer(str(backbone)), models.Pooling(DIM), dense, Normalize(), prompts=prompts or PROMPTS
+    )
     return folder / "model"
 
 
@@ -300,6 +303,7 @@ def test_a_server_without_faults_is_found_by_asking_and_computes_the_same(
         found = told(f"{server.url}{PLACES[protocol]}" if protocol == "tei" else server.url, folder)
     assert (found.status, found["verdict"], found["protocol"]) == (0, "same", protocol)
     assert found["precision"] == "float32"
+    assert found["files"]["model.safetensors"] == file_digest(folder / "model.safetensors")
     assert max(row["difference"] for row in found["texts"]) < 1e-5
     assert {row["kind"] for row in found["texts"]} == {"queries", "documents"}
     assert found["rankings"]["shared_of_top_10"] == 1
@@ -343,6 +347,18 @@ def test_a_server_that_should_write_prompts_writes_none_or_always_the_same(
 ) -> None:
     with Embeddings("tei", folder, change) as server:
         assert told(server.url, folder, "--prompts", "server")["causes"] == causes
+
+
+def test_explanations_that_fit_equally_are_all_named(told: Callable[..., Told], tmp_path_factory: pytest.TempPathFactory) -> None:
+    """With one prompt for all texts, to write it twice is to write that of queries, or of documents, before each."""
+    model = save_encoder(tmp_path_factory.mktemp("alike"), prompts={"query": "Query: ", "document": "Query: "})
+    with Embeddings("openai", model, Encoding(prefix="Query: ")) as server:
+        (cause,) = told(server.url, model)["causes"]
+    assert cause.split(", or equally ") == [
+        "the prompt is written twice",
+        "the prompt of queries is written before all texts, also where there is one",
+        "the prompt of documents is written before all texts, also where there is one",
+    ]
 
 
 @pytest.mark.parametrize("form", [">f4", "<f8", "<f2"])
