@@ -182,8 +182,9 @@ def _reproduction(sides: list[Path], baseline: str | None, pairs: list[tuple[str
     rows = []
     for system, dataset in pairs:
         mine = [per_query(side / layout.PER_QUERY(system=system, dataset=dataset), REPRODUCED) for side in sides]
-        base = [per_query(side / layout.PER_QUERY(system=baseline or "", dataset=dataset), REPRODUCED) for side in sides]
-        compared = system != baseline and (baseline, dataset) in pairs
+        compared = system != baseline and (baseline, dataset) in pairs  # else the name may be a path to anywhere
+        bases = sides if compared else []
+        base = [per_query(side / layout.PER_QUERY(system=baseline, dataset=dataset), REPRODUCED) for side in bases]
         for measure in REPRODUCED:
             if not all(scores.get(measure) for scores in mine) or mine[0][measure].keys() != mine[1][measure].keys():
                 continue

@@ -10,7 +10,7 @@ from beirflow.config.config_files import check_config_files, key_places
 from beirflow.config.models import keys_of, model_of
 from beirflow.config.systems import catalogue_systems
 from beirflow.config.wrong_keys import problems_of
-from beirflow.core.keys import OF_A_CLASS
+from beirflow.core.keys import settings_of_a_class
 from beirflow.core.outside_yaml import parse_yaml
 from beirflow.data.catalogue.catalogue import load_catalogue
 from beirflow.data.catalogue.choice import corpora_named
@@ -167,9 +167,10 @@ class _Checks:
             problems.add(f"{key}.source", MISSING, f"values without a source; name one of {', '.join(sources)}")
         elif entry["source"] is not None and entry["source"] not in sources:
             problems.add(f"{key}.source", entry["source"], choices(entry["source"], sources))
-        for code in sorted(OF_A_CLASS & entry["settings"].keys()):
-            allowed = "the file of a paper runs no class; leave it out, and say in needs which one the system is"
-            problems.add(f"{key}.settings.{code}", entry["settings"][code], allowed)
+        for name, value in entry["settings"].items():
+            if settings_of_a_class({name: value}):
+                allowed = "the file of a paper runs no class; leave it out, and say in needs which one the system is"
+                problems.add(f"{key}.settings.{name}", value, allowed)
         if not (entry["system"] or entry["settings"] or entry["needs"]):
             problems.add(f"{key}.system", MISSING, "expected a system of the catalogue, settings of one, or what it needs")
 

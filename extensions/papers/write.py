@@ -9,7 +9,7 @@ import yaml
 from beirflow.config.main_measure import main_measure
 from beirflow.config.systems import catalogue_systems
 from beirflow.core.digests import file_digest
-from beirflow.core.keys import OF_A_CLASS
+from beirflow.core.keys import settings_of_a_class
 from beirflow.core.layout import MANIFEST, METRICS
 from beirflow.core.records import read_json
 from beirflow.core.verified import check_digest
@@ -77,8 +77,8 @@ def _entry(system: str, custom: Mapping[str, Any], means: Means, measures: Itera
     own = custom.get("systems", {}).get(system)
     if system in catalogue_systems():
         entry: dict[str, Any] = {"system": system}
-    elif own and OF_A_CLASS & own.keys():
-        entry = {"needs": f"a class of its authors: {own.get('encoder')}"}
+    elif settings_of_a_class(own):
+        entry = {"needs": "a class of its authors" + (f": {own['encoder']}" if "encoder" in own else "")}
     elif own:
         entry = {"settings": dict(own)}
     else:

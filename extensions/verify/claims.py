@@ -14,12 +14,14 @@ from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.outside_json import LARGEST_JSON, parse_json
 from beirflow.core.outside_yaml import parse_yaml
+from beirflow.core.patterns import is_safe
 from beirflow.ranking.run_rows import HEADER_START, OF_MTEB
 from beirflow.report.references import mteb_name
 
 RUN_SUFFIXES = (".trec", ".run", ".res", ".txt", ".tsv", ".gz", ".parquet")
 CARD = "README.md"
 EVAL_RESULTS = ".eval_results"
+LARGEST_YAML = 10 << 20  # bytes of a model card or of .eval_results
 PERCENT = 100.0
 
 
@@ -146,6 +148,8 @@ def _read_result(claim: Claim, file: Path, content: Mapping[str, Any], task: Tas
 
 def _read_card(claim: Claim, file: Path, task: Task) -> None:
     """Read ``.eval_results``, or the ``model-index`` of a model card: entries about the task, in percent."""
+    if file.stat().st_size > LARGEST_YAML:
+        raise DataError(f"{file}: it has {file.stat().st_size:,} bytes, expected at most {LARGEST_YAML:,}")
     text = file.read_text(encoding="utf-8", errors="replace")
     if file.suffix == ".md":
         text = text.removeprefix("---\n").partition("\n---")[0] if text.startswith("---\n") else ""
@@ -190,7 +194,7 @@ def _read_results(claim: Claim, folder: Path, task: Task, model: str | None) -> 
     patterns = (layout.RUN, layout.RUN_RECORD, layout.METRICS)
     run, record, means = (folder / each(system=names[0], dataset=task.dataset) for each in patterns)
     for path in (run, record, means):
-        if not path.is_file():
+        if not is_safe(path.relative_to(folder).as_posix()) or not path.is_file():
             raise DataError(f"{path}: there is no such file, so no result of {names[0]} on {task.dataset}")
         claim.files[str(path)] = file_digest(path)
     claim.add_run(run)

@@ -60,6 +60,16 @@ def compared(two: list[Path]) -> str:
     return words
 
 
+def test_no_file_outside_the_folder_is_opened_that_a_manifest_names(two: tuple[Path, Path], tmp_path: Path) -> None:
+    outside = tmp_path / "small.parquet"
+    outside.write_text("no table")
+    name = f"{os.path.relpath(tmp_path, two[0] / 'per_query')}"
+    assert (two[0] / f"per_query/{name}/small.parquet").resolve() == outside
+    Forger(two[0]).edit("manifest.json", put("configuration", "baseline", value=name))
+    compared(two)
+    assert {row["baseline"] for row in read_json(two[0] / "comparison.json")["reproduction"]} == {None}
+
+
 def rankings_of_tiny(two: tuple[Path, Path]) -> dict[str, Any]:
     """Give the line about the rankings of tiny on small."""
     rows = read_json(two[0] / "comparison.json")["rankings"]

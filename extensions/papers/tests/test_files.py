@@ -109,6 +109,7 @@ def test_settings_of_another_value_make_a_system_of_their_own(tmp_path: Path) ->
         ("system: bm25", "system: bm52", "systems.first.system: found 'bm52'; did you mean 'bm25"),
         ("    needs: weights\n", "", "systems.second.system: missing; expected a system of the catalogue"),
         ("{k1: 0.9}", "{encoder: 'os:system'}", "systems.first.settings.encoder: found 'os:system'; the file of a paper runs no"),
+        ("{k1: 0.9}", "{base: {encoder: 'os:system'}}", "systems.first.settings.base: found "),
         (", place: table 1", "", "sources.table.place: missing; this key is required (mine.yaml:6)"),
         ('url: "https://example.org", ', "", "sources.table"),
         ("systems:\n", "  more: {url: x, place: y}\nsystems:\n", "first.source: missing; values without a source; name one of"),

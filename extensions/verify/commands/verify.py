@@ -8,7 +8,7 @@ from typing import Any
 
 from beirflow.cli.workflow_call import add_call_arguments, call_workflow, existing_file
 from beirflow.core.errors import ConfigError, DataError
-from beirflow.core.keys import OF_A_CLASS
+from beirflow.core.keys import settings_of_a_class
 
 HELP = "verify a result of others on a sample, and name the cause of a difference"
 PASSES_ON = True
@@ -101,7 +101,7 @@ def _system(options: Namespace, of_folder: str | None, entry: dict[str, Any] | N
         check_family(experiment, name)
         return name, {}
     if of_folder and entry:
-        if code := OF_A_CLASS & entry.keys():
+        if code := settings_of_a_class(entry):
             problem = f"{of_folder} has {' and '.join(sorted(code))} in that folder, which run a class"
             raise DataError(f"{problem}; no code that others name runs here: define it in a --configfile of your own")
         return of_folder, {of_folder: entry}

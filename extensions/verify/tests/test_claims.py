@@ -79,6 +79,24 @@ def test_what_is_no_claim_is_refused_in_a_sentence(tmp_path: Path, name: str, co
     assert "\n" not in str(error.value)
 
 
+def test_no_file_outside_a_folder_of_results_is_read(tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    for place in (folder / "runs/tiny", tmp_path / "outside"):
+        place.mkdir(parents=True)
+    for name in ("nfcorpus.parquet", "nfcorpus.parquet.record.json", "nfcorpus.json"):
+        (tmp_path / "outside" / name).write_text("{}")
+    (folder / "manifest.json").write_text(json.dumps({"systems": {"../../outside": {"settings": {"model": "a/b"}}}}))
+    with pytest.raises(DataError, match="there is no such file, so no result of"):
+        read_claim([str(folder)], TASK, "a/b", None)
+
+
+def test_a_card_without_end_is_refused(tmp_path: Path) -> None:
+    with (tmp_path / "README.md").open("wb") as stream:
+        stream.truncate(1 << 40)
+    with pytest.raises(DataError, match="1,099,511,627,776 bytes, expected at most"):
+        read_claim([str(tmp_path)], TASK, None, None)
+
+
 def test_two_runs_or_two_values_are_refused(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / f"{name}.json").write_text(json.dumps(RUN))
@@ -89,7 +107,12 @@ def test_two_runs_or_two_values_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "entry", [{"encoder": "subprocess:Popen", "arguments": {"args": "true"}}, {"arguments": {"a": "${HOME}"}}]
+    "entry",
+    [
+        {"encoder": "subprocess:Popen", "arguments": {"args": "true"}},
+        {"arguments": {"a": "${HOME}"}},
+        {"base": {"encoder": "subprocess:Popen"}, "genq": {}},
+    ],
 )
 def test_no_class_that_a_folder_names_is_taken_over(entry: dict[str, Any]) -> None:
     with pytest.raises(DataError, match="no code that others name runs here"):

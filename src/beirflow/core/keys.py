@@ -127,6 +127,14 @@ EncoderClass: Any = matching(
 )
 OF_A_CLASS = frozenset({"encoder", "arguments"})
 """Settings by which a class is imported and called, so that files of others must not bring them."""
+
+
+def settings_of_a_class(entry: Any) -> set[str]:
+    """Return the settings of a class in an entry, also in one within it, such as that of a base."""
+    inner = entry.values() if isinstance(entry, Mapping) else entry if isinstance(entry, list) else ()
+    return set().union(OF_A_CLASS & entry.keys() if isinstance(entry, Mapping) else (), *map(settings_of_a_class, inner))
+
+
 JsonLines: Any = matching(
     r"[^<>\n]+\.jsonl(\.gz)?",
     "a file of JSON lines, plain or gzipped, with {dataset} where the name of the corpus is; the same characters as elsewhere in "
