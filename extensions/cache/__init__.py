@@ -1,4 +1,4 @@
-"""Representations that others computed: taken from a folder or bucket that a group shares, and kept there for others."""
+"""What others computed with a model: taken from a folder or bucket that a group shares, and kept there for others."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Keys:
     """Keys of the configuration."""
 
     cache: OrNull[Place] = None
-    """Folder or bucket that a group shares: representations are taken from it where somebody computed them, else kept there."""
+    """Folder or bucket that a group shares: what models compute is taken from it where somebody computed it, else kept there."""
 
 
 def _take(work: "Work", path: Path) -> Any:

@@ -2,13 +2,17 @@
 
 An entry is the file ``<key>/entry.json`` below the place, with the fields of the record and the digest of the content, and the
 content beside it, named by that digest. The content is written first, so that an entry names a whole file, whoever else writes
-the same entry. Nothing is ever changed or deleted.
+the same entry. A sound entry is never changed; one whose content does not have its digest is replaced. Nothing is deleted but
+what a killed writer left.
 """
 
 import hashlib
 import json
 import logging
+import os
+import re
 import secrets
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,8 +29,9 @@ from beirflow.core.errors import BeirflowError, DataError
 from beirflow.core.outside_json import parse_json
 from beirflow.core.records import FORMAT, SHA256
 from beirflow.core.writing import DigestingWriter
-from beirflow.data.corpus_files import Corpus, Documents, Queries
+from beirflow.data.corpus_files import Documents, Queries
 from beirflow.extensions.cache.drawn import check_drawn
+from beirflow.families.first_stages import FirstRun
 from beirflow.models.model_record import ModelRecord
 from beirflow.run.rule_call import Work
 from beirflow.run.rule_job import OWN, TRIGGER
@@ -42,11 +47,14 @@ SECONDS = 10.0  # in which a bucket answers, or is not used for this file
 TAKEN = "taken"
 """Field of a record: the place and the entry that the file was taken from."""
 
-INPUTS = (Documents, Queries, Corpus, ModelRecord)
-"""Inputs of the steps whose files are cached: those in which a model represents texts, the long ones."""
+INPUTS = (Documents, Queries, FirstRun, ModelRecord)
+"""Inputs of the steps whose files are cached: those in which a model represents texts or scores pairs, the long ones."""
 
-NOT_DECIDING = {"name", "system", "offline", "model", "revision", "query_model", "query_revision"}
-"""Settings that name a system or a place of its model: digests in the record of the model say what it is."""
+NOT_DECIDING = {"name", "system", "dataset", "first", "offline", "model", "revision", "query_model", "query_revision"}
+"""Settings and wildcards that name something, or a place of a model: digests of the inputs say what it is."""
+
+LEFT = re.compile(r"\.[0-9a-f]{16}")  # end of the name of a file that is being written to a folder
+LEFT_SECONDS = 24 * 3600.0  # after which its writer was killed
 
 OF_A_MODEL = ("files", "card", "encoder", "arguments")
 """Keys of the record of a model that say what it computes."""
@@ -60,7 +68,8 @@ def take(place: str, work: Work, path: Path) -> tuple[Made, str] | None:
     if not _is_cached(work):
         return None
     key = key_of(work)
-    with _without_failing(place, f"it is computed here; to have it kept again, remove the entry {key}"):
+    stays = f"unless its digest is wrong, the entry {key} stays: remove it to have it kept again"
+    with _without_failing(place, f"it is computed here; {stays}"):
         files, folder = _opened(place)
         entry = _read_entry(files, f"{folder}/{key}/{ENTRY}")
         if entry is None:
@@ -75,13 +84,14 @@ def take(place: str, work: Work, path: Path) -> tuple[Made, str] | None:
 
 
 def keep(place: str, work: Work, path: Path, fields: Mapping[str, Any]) -> None:
-    """Keep a computed file in the cache, unless its entry is there."""
+    """Keep a computed file in the cache, unless its entry is there and sound."""
     if TAKEN in fields or not _is_cached(work):
         return
     key, digest = key_of(work), file_digest(path)
     with _without_failing(place, "others cannot take this file from there"):
         files, folder = _opened(place)
-        if files.get_file_info(f"{folder}/{key}/{ENTRY}").type != fs.FileType.NotFound:
+        _remove_left(files, f"{folder}/{key}")
+        if _is_sound(files, f"{folder}/{key}", path.suffix):
             return
         facts = {name: value for name, value in fields.items() if name != "sizes"}
         entry = {"format": FORMAT, "beirflow": beirflow.__version__, "digest": digest, "fields": facts}
@@ -94,22 +104,19 @@ def key_of(work: Work) -> str:
     """Return the sha256 of all that determines the file of a step: texts, model, settings, and the code that computes."""
     params = {name: value for name, value in work.rule.params.items() if name not in OWN}
     deciding = {name: value for name, value in params.items() if name.endswith("code") or not TRIGGER.fullmatch(name)}
-    wildcards = {name: value for name, value in work.rule.wildcards.items() if name != "system"}
     inputs = [[type(each).__name__, _digest_of(each)] for each in work.opened]
-    decides = [FORMAT, work.rule.params["function"], _without_names(deciding), wildcards, inputs]
+    decides = [FORMAT, work.rule.params["function"], _without_names(deciding), _without_names(work.rule.wildcards), inputs]
     return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
 
 
 def _is_cached(work: Work) -> bool:
-    """Test whether a step represents texts with a model, and reads nothing else."""
+    """Test whether a step represents texts or scores pairs with a model, and reads nothing else."""
     return all(isinstance(each, INPUTS) for each in work.opened) and any(isinstance(each, ModelRecord) for each in work.opened)
 
 
 def _digest_of(opened: Artifact) -> Any:
     """Return what an input is, wherever it lies: records have times and names of places, which differ."""
-    if isinstance(opened, ModelRecord):
-        return {key: opened.record.get(key) for key in OF_A_MODEL}
-    return sorted(opened.named.values()) if isinstance(opened, Corpus) else opened.digest
+    return {key: opened.record.get(key) for key in OF_A_MODEL} if isinstance(opened, ModelRecord) else opened.digest
 
 
 def _without_names(value: Any) -> Any:
@@ -158,6 +165,23 @@ def _read_entry(files: fs.FileSystem, path: str) -> dict[str, Any] | None:
     if not SHA256.fullmatch(entry["digest"]) or TAKEN in entry["fields"]:
         raise DataError(f"{path} is damaged")
     return entry
+
+
+def _is_sound(files: fs.FileSystem, folder: str, suffix: str) -> bool:
+    """Test whether there is an entry whose content has its digest. It is read again: who comes here could not use it."""
+    with suppress(DataError, OSError):
+        if entry := _read_entry(files, f"{folder}/{ENTRY}"):
+            _copy_from(files, f"{folder}/{entry['digest']}{suffix}", Path(os.devnull), entry["digest"])
+            return True
+    return False
+
+
+def _remove_left(files: fs.FileSystem, folder: str) -> None:
+    """Remove what killed writers left in a folder; a bucket has no such files."""
+    if isinstance(files, fs.LocalFileSystem):
+        for path in Path(folder).glob("*"):
+            if LEFT.fullmatch(path.suffix) and path.stat().st_mtime < time.time() - LEFT_SECONDS:
+                path.unlink(missing_ok=True)
 
 
 def _copy_from(files: fs.FileSystem, source: str, path: Path, digest: str) -> None:

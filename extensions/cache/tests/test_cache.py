@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import shutil
 import socket
 import threading
@@ -13,19 +14,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from beirflow.config.load import load_experiment
+from beirflow.core import layout
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import ConfigError
 from beirflow.core.layout import record_of
+from beirflow.core.records import Job, read_json
 from beirflow.extensions.cache import EXTENSION
 from beirflow.families.dense.encode import encode_chunk, encode_queries
+from beirflow.families.rerank.score_pairs import score_pairs
+from beirflow.families.rerank.settings import RerankSettings
+from beirflow.models.model_files import fetch_model
 from beirflow.run.code_version import calls
 from beirflow.run.rule_call import run_step
 from beirflow.run.rule_job import Named, RuleJob
 from dense_results import ON_CPU, DenseResults
 from faults_at_work import filled, small_disk
+from run_results import DATASET, RunResults
+from tiny_cross_encoder import save_cross_encoder
 
 TEXTS = [f"w{number} w{number % 7} w{number % 5}" for number in range(20)]
 
@@ -35,15 +46,18 @@ pytestmark = pytest.mark.usefixtures("threads_as_before")
 class User:
     """One who encodes a corpus into a results folder of their own, under a name of their own for the system."""
 
-    def __init__(self, folder: Path, model: Path, cache: str | Path, name: str = "tiny", **settings: Any) -> None:
+    def __init__(
+        self, folder: Path, model: Path, cache: str | Path, name: str = "tiny", dataset: str = "some", **settings: Any
+    ) -> None:
         self.here, self.cache, self.name = DenseResults(folder / "results", model, **settings), cache, name
+        self.dataset = dataset
         self.here.write([TEXTS])
         self.here.write_queries(TEXTS[:3])
 
     def encode(self, chunk: int | None = 0, code: str = "", *, alone: bool = False) -> tuple[np.ndarray, dict[str, Any]]:
         """Encode the chunk or the queries as the rule does, or alone as an audit does; give vectors and record."""
         step, path = (encode_queries, self.here.path(chunk=None)) if chunk is None else (encode_chunk, self.here.path())
-        wildcards = {"system": self.name, "dataset": "some", **({} if chunk is None else {"chunk": str(chunk)})}
+        wildcards = {"system": self.name, "dataset": self.dataset, **({} if chunk is None else {"chunk": str(chunk)})}
         names = ["queries"] if chunk is None else ["documents", "shared_texts", "shared_vectors"]
         inputs = {"model": [str(self.here.model)], "shared_texts": [], "shared_vectors": []}
         inputs |= {name: str(self.here.corpus(f"{name}.parquet")) for name in names[:1]}
@@ -78,7 +92,7 @@ def test_a_second_user_takes_what_the_first_one_computed(
     tmp_path: Path, tiny_bert: Path, cache: Path, first: User, caplog: pytest.LogCaptureFixture
 ) -> None:
     copied = shutil.copytree(tiny_bert, tmp_path / "the same model elsewhere")
-    other = User(tmp_path / "other", copied, cache, name="mine")
+    other = User(tmp_path / "other", copied, cache, name="mine", dataset="the same texts")
     with caplog.at_level(logging.INFO):
         vectors, record = other.encode()
     assert vectors.tobytes() == first.here.vectors().tobytes()
@@ -125,6 +139,9 @@ def lose_content(cache: Path) -> None:
     files(cache, "*.npy")[0].unlink()
 
 
+DAMAGED = (damage_content, damage_entry, lose_content)
+
+
 def replace_content(cache: Path, change: Callable[[np.ndarray], np.ndarray]) -> None:
     """Write other vectors, and an entry with their digest."""
     (entry,), (content,) = files(cache, "entry.json"), files(cache, "*.npy")
@@ -154,7 +171,7 @@ def change_fields(cache: Path, **fields: Any) -> None:
         (damage_content, "is damaged: its sha256 is"),
         (damage_entry, "entry.json is damaged"),
         (lose_content, "No such file or directory"),
-        (forge, "a drawn text is 2.0e+00 of its length from what the model computes here, at most 1e-03 was expected"),
+        (forge, "what was drawn is 2.0e+00 of its length from what the model computes here, at most 1e-03 was expected"),
         (shorten, "so it is of other texts"),
         (partial(change_fields, inputs={"a": "b"}), "the entry has other facts than the step records"),
         (partial(change_fields, format=9), "the entry has other facts than the step records"),
@@ -183,7 +200,64 @@ def test_what_is_not_sound_is_computed_again_with_a_warning(
     (warning,) = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
     (entry,) = files(cache, "entry.json")
     assert reason in warning.removeprefix(f"the cache {cache}: ")
-    assert warning.endswith(f"; it is computed here; to have it kept again, remove the entry {entry.parent.name}")
+    stays = f"unless its digest is wrong, the entry {entry.parent.name} stays: remove it to have it kept again"
+    assert warning.endswith(f"; it is computed here; {stays}")
+    # What is damaged is replaced, and what somebody wrote is not.
+    assert ("taken" in User(tmp_path / "third", tiny_bert, cache).encode()[1]) == (spoil in DAMAGED)
+
+
+def test_what_a_killed_writer_left_is_removed_after_a_day(tmp_path: Path, tiny_bert: Path, cache: Path, first: User) -> None:
+    (entry,) = files(cache, "entry.json")
+    old, new = (entry.with_name(f"entry.json.{digit * 16}") for digit in "01")
+    for path in (old, new):
+        path.write_text("half")
+    os.utime(old, (0, 0))
+    damage_entry(cache)
+    User(tmp_path / "other", tiny_bert, cache).encode()
+    assert (old.exists(), new.exists()) == (False, True)
+
+
+def score(folder: Path, model: Path, cache: Path, name: str, seed: int = 0, **settings: Any) -> tuple[pa.Table, dict[str, Any]]:
+    """Score the pairs of a block under a name of the reranker's own; give them and their record."""
+    documents = {f"d{number}": text for number, text in enumerate(TEXTS)}
+    here = RunResults(folder, documents, {f"q{number}": TEXTS[number][:6] for number in range(4)}, chunk=9, qrels={"q0": {"d0": 1}})
+    order = np.random.default_rng(seed).permutation(len(TEXTS)).tolist()
+    here.write_run("first", {f"q{number}": {f"d{i}": float(-rank) for rank, i in enumerate(order)} for number in range(4)})
+    crossed, record = RerankSettings(name, str(model), first="first", depth=5, **settings), folder / layout.MODEL(system=name)
+    fetch_model(system=crossed, configured=None, output_path=str(record), job=here.job)
+    path = str(folder / layout.PAIRS(system=name, dataset=DATASET, block=0))
+    inputs = {"first_run": here.paths("first")["run_path"], "queries": here.queries_path, "documents": here.documents_path}
+    called = calls("beirflow.families.rerank.score_pairs:score_pairs")
+    params = {**called, "scorer_code": None, "settings": asdict(crossed), "precision": "float32", "blocks": 1}
+    wildcards = {"system": name, "dataset": DATASET, "block": "0"}
+    config = {**ON_CPU, "jobs_per_gpu": 1, "cache": str(cache)}
+    outputs = Named([path, str(record_of(path))], {"pairs": path})
+    rule = RuleJob("score_pairs", {**inputs, "model": [str(record)]}, outputs, params, wildcards, config, 1, [])
+    run_step(score_pairs, rule, Job(folder, f"score_pairs/{name}", called["code"]), [EXTENSION.store])
+    return pq.read_table(path), read_json(record_of(path))
+
+
+def test_scores_of_pairs_are_cached_and_a_forged_one_is_not_taken(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, cache: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = save_cross_encoder(tmp_path_factory.mktemp("cross") / "tiny")
+    expected, first = score(tmp_path / "a", model, cache, "crossed")
+    found, taken = score(tmp_path / "b", model, cache, "mine")
+    assert ["taken" in each for each in (first, taken)] == [False, True]
+    assert (found, taken["system"]) == (expected, "mine")
+    for number, changes in enumerate(({"seed": 1}, {"max_length": 8})):
+        assert "taken" not in score(tmp_path / f"other {number}", model, cache, "mine", **changes)[1]
+    for content in files(cache, "*.parquet"):
+        table = pq.read_table(content)
+        pq.write_table(table.set_column(2, "score", pc.negate(table["score"])), content)
+        entry = content.with_name("entry.json")
+        forged = json.loads(entry.read_bytes()) | {"digest": file_digest(content)}
+        content.rename(content.with_name(f"{forged['digest']}.parquet"))
+        entry.write_text(json.dumps(forged))
+    found, computed = score(tmp_path / "c", model, cache, "crossed")
+    assert "taken" not in computed
+    assert "what was drawn is 2.0e+00 of its length from what the model computes here" in caplog.text
+    assert found == expected
 
 
 def test_an_audit_computes_whatever_the_configuration_names(tmp_path: Path, tiny_bert: Path, cache: Path, first: User) -> None:
