@@ -19,6 +19,7 @@ from beirflow.ranking.run_rows import HEADER_START, OF_MTEB
 from beirflow.report.references import mteb_name
 
 RUN_SUFFIXES = (".trec", ".run", ".res", ".txt", ".tsv", ".gz", ".parquet")
+OF_YAML = (".yaml", ".yml", ".md")
 CARD = "README.md"
 EVAL_RESULTS = ".eval_results"
 LARGEST_YAML = 10 << 20  # bytes of a model card or of .eval_results
@@ -71,6 +72,8 @@ def read_claim(words: Sequence[str], task: Task, model: str | None, value: float
             _read_results(claim, path, task, model)
             continue
         for file in _files(path, task):
+            if file.suffix in OF_YAML and (size := file.stat().st_size) > LARGEST_YAML:
+                raise DataError(f"{file}: it has {size:,} bytes, expected at most {LARGEST_YAML:,}")
             claim.files[str(file)] = file_digest(file)
             _read_file(claim, file, task)
     if value is not None:
@@ -100,7 +103,7 @@ def _files(path: Path, task: Task) -> Iterator[Path]:
 
 def _read_file(claim: Claim, file: Path, task: Task) -> None:
     """Read one file of a claim; its name decides its kind, and of JSON the content."""
-    if file.suffix in (".yaml", ".yml", ".md"):
+    if file.suffix in OF_YAML:
         _read_card(claim, file, task)
         return
     if file.suffix == ".json" and file.stat().st_size <= LARGEST_JSON:
@@ -148,8 +151,6 @@ def _read_result(claim: Claim, file: Path, content: Mapping[str, Any], task: Tas
 
 def _read_card(claim: Claim, file: Path, task: Task) -> None:
     """Read ``.eval_results``, or the ``model-index`` of a model card: entries about the task, in percent."""
-    if file.stat().st_size > LARGEST_YAML:
-        raise DataError(f"{file}: it has {file.stat().st_size:,} bytes, expected at most {LARGEST_YAML:,}")
     text = file.read_text(encoding="utf-8", errors="replace")
     if file.suffix == ".md":
         text = text.removeprefix("---\n").partition("\n---")[0] if text.startswith("---\n") else ""

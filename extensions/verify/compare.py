@@ -63,7 +63,7 @@ def compare(claimed: pa.Table, depth: int, scores: Scores, tolerance: float, by:
     wrong = ~(apart <= within)
     if not by and wrong.mean() > 0.5 and not by_order["wrong"].any() and left_out.empty:
         return ordered
-    full = last["min"].where(last["size"] == depth)
+    full = last["min"].where(last["size"] == depth) if wrong.mean() <= 0.5 else None  # else they may be on another scale
     left_out = _left_out(hits, scores, scale, within, full)
     return Comparison(SCORE, within, hits.assign(apart=apart, wrong=wrong), left_out)
 

@@ -1,6 +1,8 @@
 """Claims of others in all their forms, and those that are refused in a sentence."""
 
 import json
+import shutil
+import subprocess
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ import pytest
 
 from beirflow.core.errors import DataError
 from beirflow.extensions.verify.claims import Task, read_claim
-from beirflow.extensions.verify.commands.verify import _system
+from beirflow.extensions.verify.commands.verify import _sign, _system
 
 TASK = Task("nfcorpus", "NFCorpus", "test", "NDCG@10")
 RUN = {"mteb_model_meta": {"model_name": "a/b", "revision": "c"}, "default": {"test": {"q": {"d": 1.0}}}}
@@ -118,3 +120,17 @@ def test_no_class_that_a_folder_names_is_taken_over(entry: dict[str, Any]) -> No
     with pytest.raises(DataError, match="no code that others name runs here"):
         _system(Namespace(configfile=[], model=None), "theirs", entry)
     assert _system(Namespace(configfile=[], model=None), "theirs", {"model": "a/b"}) == ("theirs", {"theirs": {"model": "a/b"}})
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="OpenSSH is not installed")
+def test_anybody_checks_the_signature_as_the_documentation_says(tmp_path: Path) -> None:
+    key, statement, signers = tmp_path / "key", tmp_path / "statement.json", tmp_path / "allowed_signers"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+    signers.write_text(f"me@example.org {key.with_suffix('.pub').read_text()}")
+    statement.write_text("{}")
+    _sign(statement, str(key))
+    check = ["ssh-keygen", "-Y", "verify", "-f", signers, "-I", "me@example.org", "-n", "file", "-s", f"{statement}.sig"]
+    assert subprocess.run(check, input=b"{}", check=False, capture_output=True).returncode == 0
+    assert subprocess.run(check, input=b"{ }", check=False, capture_output=True).returncode != 0
+    with pytest.raises(DataError, match="was not signed with"):
+        _sign(statement, str(signers))

@@ -1,9 +1,6 @@
 """Claims about a tiny model on a small corpus, honest and not: the verdict and the cause are right."""
 
-import json
 import random
-import shutil
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +10,19 @@ import pytest
 from beir_writer import write_beir
 from beirflow.config.load import load_experiment
 from beirflow.core import layout
-from beirflow.core.errors import DataError, VerdictError
+from beirflow.core.errors import DataError
 from beirflow.core.records import read_json
 from beirflow.extensions.verify import causes
 from beirflow.extensions.verify import verify as verify_module
-from beirflow.extensions.verify.layout import PAGE, STATEMENT
-from beirflow.extensions.verify.verify import Files, Findings, Request, add_audit, verify
+from beirflow.extensions.verify.layout import STATEMENT
+from beirflow.extensions.verify.verify import Findings, Request, add_audit
+from claimed_runs import Run, verified
 from forger import Forger, put
 from results_maker import Made, run_rules
 from vocabulary import WORDS
 from workflow_runs import config_of, tiny_system, words
 
 DOCUMENTS, QUERIES = 120, 24
-
-Run = dict[str, dict[str, float]]
 
 CHANGES: dict[str, dict[str, Any]] = {
     "pooling": {"pooling": "cls"},
@@ -78,36 +74,8 @@ class Claims:
         return run
 
     def verified(self, folder: Path, run: Run | str | None, **request: Any) -> dict[str, Any]:
-        """Verify a claim, a run or the text of a file with one, and give the statement back."""
-        config = deepcopy(self.config) | {"systems": ["tiny", "bm25"], "datasets": ["small"]}
-        results, file = folder / "results", folder / "run.txt"
-        shutil.copytree(self.results, results, ignore=shutil.ignore_patterns("embeddings", "postings", "candidates"))
-        if run is not None:
-            file.write_text(run if isinstance(run, str) else json.dumps({"default": {"test": run}}))
-            config["systems"] = ["claimed", *config["systems"]]
-            config["custom"]["systems"]["claimed"] = {"run": str(file)}
-        experiment = load_experiment(config)
-        at = {"claimed_path": None}
-        if run is not None:
-            at["claimed_path"] = str(results / layout.RUN(system="claimed", dataset="small"))
-            run_rules(results, experiment, [layout.RUN(system="claimed", dataset="small")])
-        corpus = {
-            name: results / getattr(layout, name.upper())(dataset="small") for name in ("documents", "queries", "qrels", "corpus")
-        }
-        at |= {f"{name}_path": str(path) for name, path in corpus.items()}
-        at |= {"bm25_path": str(results / layout.RUN(system="bm25", dataset="small"))}
-        at |= {"model_path": str(results / layout.MODEL(system="tiny"))}
-        settings = Request(**{"system": "tiny", "claim": {}, "share": 1.0, "seed": 3, **request})
-        try:
-            verify(folder=str(results), experiment=experiment, request=settings, files=Files(**at))
-        except VerdictError:
-            assert read_json(results / STATEMENT)["verdict"] != "consistent"
-        else:
-            assert read_json(results / STATEMENT)["verdict"] == "consistent"
-        statement = read_json(results / STATEMENT)
-        page = (results / PAGE).read_text()
-        assert page.index("<h1>") < page.index(statement["sentence"].partition(":")[0]) < page.index("<h2>")
-        return statement
+        """Verify a claim about the tiny model, and give the statement back."""
+        return verified(self.results, self.config, "tiny", folder, run, **request)
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +142,7 @@ def dropped(run: Run, qrels: dict[str, dict[str, int]]) -> Run:
 
 @pytest.mark.parametrize("forged", ["moved up", "dropped", "rounded"])
 def test_forged_rows_are_told_from_noise(claims: Claims, tmp_path: Path, forged: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(causes, "_recomputed", lambda *_: iter(()))  # the ways that are tried have a test of their own
+    monkeypatch.setattr(causes, "recompute", lambda *_: iter(()))  # the ways that are tried have a test of their own
     run = claims.run()
     run = rounded(run) if forged == "rounded" else (moved_up if forged == "moved up" else dropped)(run, claims.qrels)
     statement = claims.verified(tmp_path, run)
