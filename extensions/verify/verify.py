@@ -201,8 +201,8 @@ def _compared(
         findings.cause = find_cause(experiment, request.system, pool, hits, found, compared)
         cause = findings.cause
         likely = f"Likely cause: {cause.name}, {cause.words}." if cause.name else f"The cause is unknown: {cause.words}."
-        problem = f"{len(wrong)} of {len(sample.queries)} drawn queries differ in the {found.by} of hits"
-        share = f"{1 - found.agreeing:.1%} of the hits compared"
+        problem = f"{len(wrong)} of {len(sample.queries)} drawn queries differ"
+        share = f"{1 - found.agreeing:.1%} of the hits compared in their {found.by}, {len(found.left_out)} documents left out"
         findings.sentence = f"{findings.sentence or 'Inconsistent:'} {problem} ({share}). {likely}"
     if findings.verdict == INCONSISTENT:
         return findings

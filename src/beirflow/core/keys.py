@@ -125,14 +125,13 @@ EncoderClass: Any = matching(
     "package.module:Class, a class of your own in place of a model; it has encode_queries and encode_corpus as beir calls them, "
     "or encode as MTEB does. Or sentence-transformers, which runs that library on the folder in arguments.model",
 )
-OF_A_CLASS = frozenset({"encoder", "arguments"})
-"""Settings by which a class is imported and called, so that files of others must not bring them."""
 
 
 def settings_of_a_class(entry: Any) -> set[str]:
-    """Return the settings of a class in an entry, also in one within it, such as that of a base."""
-    inner = entry.values() if isinstance(entry, Mapping) else entry if isinstance(entry, list) else ()
-    return set().union(OF_A_CLASS & entry.keys() if isinstance(entry, Mapping) else (), *map(settings_of_a_class, inner))
+    """Return the settings of an entry, or of one within it, by which a class is imported: files of others must not bring them."""
+    if not isinstance(entry, Mapping):
+        return set()
+    return {"encoder", "arguments"}.intersection(entry).union(*map(settings_of_a_class, entry.values()))
 
 
 JsonLines: Any = matching(
