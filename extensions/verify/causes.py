@@ -22,7 +22,7 @@ NOISE = 5e-3  # largest median difference of scores that precision explains: bfl
 NEAR = 0.3  # mean difference of scores up to which a length may be near the right one
 EXACT = 1e-4  # difference below which scores are equal, which noise leaves to few
 FEW = 0.3  # share of hits up to which single rows were changed
-ROWS = 3  # hits of a document that must differ, all of them, for its text to be another one
+ROWS = 3  # hits of a document, all of which differ if its text is another one; fewer tell nothing
 
 PROMPTS = (
     ("", ""),
@@ -166,8 +166,9 @@ def _pattern(found: Comparison, claimed: pd.DataFrame) -> Cause:
         words = f"{lost.nunique()} drawn documents are in no claimed ranking, although they score high enough for {len(lost)}"
         return Cause("version of the data", f"{words}: the run was made without them", {})
     by_document = hits.groupby("doc_id")["wrong"].agg(["sum", "size"])
-    others = by_document[(by_document["sum"] >= ROWS) & (by_document["sum"] == by_document["size"])]
-    explained = float(others["sum"].sum() / max(1, wrong.sum()))
+    told = by_document[by_document["size"] >= ROWS]
+    others = told[told["sum"] == told["size"]]
+    explained = float(others["sum"].sum() / max(1, told["sum"].sum()))
     if wrong.mean() < 0.5 and explained >= FITS:
         words = f"{len(others)} documents score otherwise for every query: their texts were other ones"
         return Cause("version of the data", words, {})

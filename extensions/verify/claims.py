@@ -72,8 +72,8 @@ def read_claim(words: Sequence[str], task: Task, model: str | None, value: float
             _read_results(claim, path, task, model)
             continue
         for file in _files(path, task):
-            if file.suffix in OF_YAML and (size := file.stat().st_size) > LARGEST_YAML:
-                raise DataError(f"{file}: it has {size:,} bytes, expected at most {LARGEST_YAML:,}")
+            if file.suffix in OF_YAML:
+                _check_size(file, LARGEST_YAML)
             claim.files[str(file)] = file_digest(file)
             _read_file(claim, file, task)
     if value is not None:
@@ -125,7 +125,13 @@ def _read_file(claim: Claim, file: Path, task: Task) -> None:
     claim.add_run(file)
 
 
+def _check_size(file: Path, largest: int) -> None:
+    if (size := file.stat().st_size) > largest:
+        raise DataError(f"{file}: it has {size:,} bytes, expected at most {largest:,}")
+
+
 def _parsed(file: Path) -> dict[str, Any]:
+    _check_size(file, LARGEST_JSON)
     try:
         content = parse_json(file.read_bytes())
     except ValueError as error:

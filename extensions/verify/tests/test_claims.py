@@ -92,8 +92,9 @@ def test_no_file_outside_a_folder_of_results_is_read(tmp_path: Path) -> None:
         read_claim([str(folder)], TASK, "a/b", None)
 
 
-def test_a_card_without_end_is_refused(tmp_path: Path) -> None:
-    with (tmp_path / "README.md").open("wb") as stream:
+@pytest.mark.parametrize("name", ["README.md", "manifest.json"])
+def test_a_file_without_end_is_refused(tmp_path: Path, name: str) -> None:
+    with (tmp_path / name).open("wb") as stream:
         stream.truncate(1 << 40)
     with pytest.raises(DataError, match="1,099,511,627,776 bytes, expected at most"):
         read_claim([str(tmp_path)], TASK, None, None)
