@@ -220,7 +220,9 @@ def test_what_a_killed_writer_left_is_removed_after_a_day(tmp_path: Path, tiny_b
 def score(folder: Path, model: Path, cache: Path, name: str, seed: int = 0, **settings: Any) -> tuple[pa.Table, dict[str, Any]]:
     """Score the pairs of a block under a name of the reranker's own; give them and their record."""
     documents = {f"d{number}": text for number, text in enumerate(TEXTS)}
-    here = RunResults(folder, documents, {f"q{number}": TEXTS[number][:6] for number in range(4)}, chunk=9, qrels={"q0": {"d0": 1}})
+    here = RunResults(
+        folder, documents, {f"q{number}": TEXTS[number][:6] for number in range(4)}, chunk=9, qrels={"q0": {"d0": 1}}
+    )
     order = np.random.default_rng(seed).permutation(len(TEXTS)).tolist()
     here.write_run("first", {f"q{number}": {f"d{i}": float(-rank) for rank, i in enumerate(order)} for number in range(4)})
     crossed, record = RerankSettings(name, str(model), first="first", depth=5, **settings), folder / layout.MODEL(system=name)
