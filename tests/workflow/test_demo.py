@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 import yaml
 
-from beirflow.config.load import load_experiment
 from workflow_runs import REPOSITORY
 
 README = REPOSITORY / "tests/data/demo/README.md"
@@ -64,14 +63,6 @@ def readme_of_families() -> dict[str, list[str]]:
     start = next(number for number, row in enumerate(rows) if row[:3] == ["system", "family", "kitchen"])
     names = demo_of_families()["systems"]
     return {row[0]: row[2:6] for row in rows[start + 1 : start + 1 + len(names)]}
-
-
-def test_the_readme_shows_every_system_of_the_demo_of_families(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(REPOSITORY)
-    experiment = load_experiment(demo_of_families())
-    families = [experiment.systems[name].family for name in experiment.chosen_systems]
-    assert families == ["lexical", "sparse", "dense", "fusion", "rerank"]
-    assert list(readme_of_families()) == experiment.chosen_systems
 
 
 @pytest.mark.long

@@ -28,18 +28,6 @@ def looked(tmp_path_factory: pytest.TempPathFactory, small: Path) -> tuple[Workf
     return workflow, workflow.run("summary", "results/cost.csv")  # a name for a file is no job to do
 
 
-def test_tables_and_records_say_that_it_is_a_sample(looked: tuple[Workflow, str]) -> None:
-    workflow, printed = looked
-    summary = pd.read_csv(workflow.result("summary.csv"))
-    assert list(summary["dataset"]) == [SAMPLE]
-    assert list(summary["queries"]) == [2]
-    assert SAMPLE in printed
-    record = workflow.read(f"corpora/{SAMPLE}/corpus.json")
-    assert record["document_sample"] == {"documents": 20, "seed": 0, "of": 30}
-    assert record["sample"] == {"queries": 2, "seed": 0, "of": 4}
-    assert record["official"] is False
-
-
 def test_cost_and_audit_need_no_postings(looked: tuple[Workflow, str]) -> None:
     workflow, _ = looked
     assert [path.name for path in workflow.result("postings").rglob("*.arrow")] == []

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 from beirflow.core.digests import file_digest
-from beirflow.extensions.beir_paper.registry import FIGURES, TABLES
 from beirflow.report.registry import EMPTY, functions
 from workflow_runs import REPORTED, Workflow
 
@@ -66,21 +65,6 @@ OWN = (
 def test_a_part_is_a_target_of_its_own_and_nothing_before_it_is_made_again(finished_lexical: Workflow) -> None:
     assert finished_lexical.planned("results/beir_paper/overlap.csv") == {"count_corpus": 1, "measure_overlap": 1}
     assert finished_lexical.planned(PAGE) == dict.fromkeys((*COUNTED, *OWN), 1)
-
-
-@pytest.mark.long
-def test_the_whole_paper_is_made_from_a_finished_run(finished_lexical: Workflow) -> None:
-    finished_lexical.run(PAGE)
-    recorded = finished_lexical.read("beir_paper/index.json")["outputs"]
-    assert len(recorded) == len(TABLES) + 2 * len(FIGURES) + 2 + 1 + 1
-    assert all(file_digest(finished_lexical.result(name)) == digest for name, digest in recorded.items())
-    statistics = pd.read_csv(finished_lexical.result("beir_paper/table-1.csv")).set_index("dataset")
-    assert statistics.loc["small", "documents"] == 30
-    efficiency = pd.read_csv(finished_lexical.result("beir_paper/efficiency.csv")).set_index("system")
-    assert efficiency.loc["tiny", "cpu_ms"] > 0
-    assert (efficiency.loc["tiny", "documents"], efficiency.loc["tiny", "threads"]) == (30, 2)
-    assert set(pd.read_csv(finished_lexical.result("beir_paper/findings.csv"))["here"]) == {"undecided"}
-    assert finished_lexical.planned(PAGE) == {}
 
 
 @pytest.mark.long

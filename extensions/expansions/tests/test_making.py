@@ -10,7 +10,6 @@ import orjson
 import pyarrow.parquet as pq
 import pytest
 
-from beirflow.core.errors import DataError
 from beirflow.core.layout import DOCUMENTS, EXPANSION, EXPANSION_MODEL, EXPANSION_RECORD
 from beirflow.extensions.expansions import making
 from beirflow.extensions.expansions.layout import EXPANSION_LOG
@@ -168,15 +167,6 @@ def test_what_another_model_or_setting_has_begun_is_not_kept(
     log.rename(other)
     undisturbed = corpus(tmp_path / "undisturbed", 1000)
     assert make(made, wanted).read_bytes() == make(undisturbed, wanted).read_bytes()
-
-
-def test_a_model_that_was_exchanged_after_it_was_fetched_is_refused(tmp_path: Path) -> None:
-    folder = save_tiny_t5(tmp_path / "t5")
-    wanted, made = WrittenQueries(str(folder), queries=1), corpus(tmp_path, 1000)
-    make(made, wanted)
-    save_tiny_t5(folder, seed=1)
-    with pytest.raises(DataError, match=r"has another model\.safetensors than recorded here"):
-        make(made, wanted)
 
 
 def test_a_name_says_what_is_made_and_not_how_it_is_used() -> None:

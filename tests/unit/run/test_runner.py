@@ -135,15 +135,6 @@ def test_the_record_states_inputs_outputs_and_facts(folder: Folder) -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["a", "b"])
-def test_a_changed_input_is_refused(folder: Folder, name: str) -> None:
-    Path(folder.path(name)).write_text("one too")
-    said = folder.refused("sha256")
-    assert said.startswith(folder.path(name))
-    assert said.endswith(f"rm {folder.path(name)}")
-    folder.refused("sha256", "a", "b")
-
-
 def test_a_record_that_was_changed_or_is_of_another_file_is_refused(folder: Folder) -> None:
     record = Path(folder.path("a")).with_suffix(".json")
     whole = record.read_text()

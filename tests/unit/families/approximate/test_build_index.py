@@ -13,14 +13,14 @@ import pytest
 from approximate_results import KINDS
 from beirflow.config.load import load_experiment
 from beirflow.core.digests import file_digest
-from beirflow.core.errors import ConfigError, DataError
+from beirflow.core.errors import ConfigError
 from beirflow.core.layout import CHUNK_VECTORS, INDEX
 from beirflow.core.records import read_json
 from beirflow.families.approximate.build_index import trained_index
 from beirflow.families.approximate.settings import ApproximateSettings, faiss_library
 from beirflow.run.code_version import PACKAGE
 from forger import Forger
-from results_maker import Made, make_run, run_rules, with_systems
+from results_maker import Made, run_rules, with_systems
 from workflow_rules import rule_modules
 
 faiss: Any = pytest.importorskip("faiss")
@@ -121,23 +121,6 @@ def test_the_record_says_what_was_built_and_from_what_and_that_several_threads_m
         assert record["reproducible"] is not name.startswith("threads")
         assert record["made"]["faiss"] == faiss.__version__
         assert set(record["seconds"]) == {"build"}
-
-
-def test_vectors_that_were_changed_or_are_of_another_system_are_refused(results_once: Made, tmp_path: Path) -> None:
-    config = with_systems(results_once.config, {"own": KINDS["flat"]})
-    forger = Forger.of(Made(results_once.results, config), tmp_path)
-    path = forger.path(CHUNK_VECTORS(system="second", dataset="small", chunk=1))
-    content = path.read_bytes()
-    path.unlink()
-    path.write_bytes(content[:-4] + b"\0\0\0\0")
-    with pytest.raises(DataError, match=r"chunk-1\.npy: sha256 "):
-        make_run(forger.results, config, "own")
-    record = path.with_suffix(".json")
-    other = forger.path(CHUNK_VECTORS(system="tiny", dataset="small", chunk=1)).with_suffix(".json").read_bytes()
-    record.unlink()
-    record.write_bytes(other)
-    with pytest.raises(DataError, match=r"chunk-1\.json: it is the record embeddings/tiny"):
-        make_run(forger.results, config, "own")
 
 
 def test_a_missing_library_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:

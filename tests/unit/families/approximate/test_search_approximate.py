@@ -155,25 +155,12 @@ def test_the_number_of_threads_changes_no_row(results: Results, results_once: Ma
         assert pq.read_table(results.folder / path).equals(pq.read_table(two.folder / path))
 
 
-def test_an_index_of_other_vectors_a_changed_one_and_another_depth_are_refused(results_once: Made, tmp_path: Path) -> None:
+def test_an_index_of_another_form_and_another_depth_are_refused(results_once: Made, tmp_path: Path) -> None:
     results = made(results_once, tmp_path, {"own": IVF_FLAT})
     config = with_systems(results_once.config, {"own": IVF_FLAT})
     with pytest.raises(DataError, match="it keeps 20 documents of a query, expected 25"):
         make_run(results.folder, {**config, "top_k": 25}, "own")
-    (path,) = (results.folder / "indexes/second" / DATASET).glob("*.faiss")
-    content = path.read_bytes()
-    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    with pytest.raises(DataError, match=r"\.faiss: sha256 .*says"):
+    (path,) = (results.folder / "indexes/second" / DATASET).glob("*.json")
+    results.forger.edit(path.relative_to(results.folder).as_posix(), lambda record: record["built"].update(nlist=5))
+    with pytest.raises(DataError, match="it was made from the built "):
         make_run(results.folder, config, "own")
-    path.write_bytes(content)
-    name = path.with_suffix(".json").relative_to(results.folder).as_posix()
-    for change, says in (
-        (lambda record: record["built"].update(nlist=5), "it was made from the built "),
-        (
-            lambda record: (record["built"].update(nlist=4), record["inputs"].update({CHUNK: "0" * 64})),
-            rf"it was made from the {CHUNK} 000",
-        ),
-    ):
-        results.forger.edit(name, change)
-        with pytest.raises(DataError, match=says):
-            make_run(results.folder, config, "own")

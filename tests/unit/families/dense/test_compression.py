@@ -179,12 +179,3 @@ def test_the_record_names_every_file_that_was_read(tmp_path: Path) -> None:
     assert record["outputs"] == {"ranges-all.npy": file_digest(tmp_path / "ranges-all.npy")}
     assert (record["made"], record["job"], record["code"]) == ({"precision": "float32"}, "find_ranges/toy", "c0de")
     assert record["bytes"]["index"] == (tmp_path / "ranges-all.npy").stat().st_size
-
-
-def test_vectors_of_another_system_or_changed_ones_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="made from the system toy, but other is used here"):
-        find(tmp_path, arguments(tmp_path, [], system="other"))
-    made = arguments(tmp_path, [])
-    np.save(tmp_path / "chunk-0.npy", VECTORS + 1)
-    with pytest.raises(DataError, match=r"chunk-0\.npy"):
-        find(tmp_path, made)

@@ -16,11 +16,10 @@ from beir_writer import Chunks
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError, ModelError
 from beirflow.core.layout import record_of
-from beirflow.core.records import read_json, write_json
+from beirflow.core.records import write_json
 from beirflow.families.dense.reuse import SharedTexts, SharedVectors, find_vectors
 from beirflow.run.devices import choose_precision
 from dense_results import DenseResults
-from lexical_results import damage
 
 FEVER = [["w1 w2 w3", "w4", "w1 w2 w3"], ["w5 w6", "", "w7"], ["w8 w9"]]
 """Three chunks, one text twice."""
@@ -140,26 +139,6 @@ def refused(pair: Pair, *parts: object, chunk: int = 0) -> str:
     assert not record_of(pair.path("b", chunk)).exists()
     assert [part for part in map(str, parts) if part not in str(caught.value)] == []
     return str(caught.value)
-
-
-@pytest.mark.parametrize("texts", [["w7"], ["w7", "w99"]], ids=["copied", "partly encoded"])
-def test_a_damaged_file_is_named_with_its_repair(pair: Pair, texts: list[str]) -> None:
-    pair.prepare(FEVER, [texts])
-    damaged = pair.path("a", 1)
-    damage(damaged)
-    refused(pair, damaged, file_digest(damaged), pair.record("a", 1)["outputs"]["embeddings/tiny/a/chunk-1.npy"], f"rm {damaged}")
-    damaged.unlink()
-    pair.encode("a", 1)
-    np.testing.assert_array_equal(pair.reuse()[0], pair.vectors("a", 1)[2])
-
-
-def test_vectors_of_another_model_are_not_reused(pair: Pair) -> None:
-    pair.prepare(FEVER, [["w7"]])
-    write_json(pair.model, read_json(pair.model) | {"model": "another"})
-    record = record_of(pair.path("a"))
-    refused(pair, f"{record}: ", pair.record("a")["inputs"]["models/tiny.json"], f"rm {record}")
-    pair.encode_again()
-    pair.reuse()
 
 
 @pytest.mark.parametrize("encoded_again", [False, True])

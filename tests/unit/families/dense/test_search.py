@@ -30,7 +30,6 @@ from beirflow.families.dense.vectors import Vectors
 from beirflow.models.settings import EncoderSettings
 from beirflow.ranking.candidates import Candidates
 from beirflow.run.hardware import Hardware
-from lexical_results import damage
 from model_results import VectorResults
 
 
@@ -124,25 +123,6 @@ def test_candidates_say_what_they_were_found_in_by_which_job(chunk: dict[str, An
     }
 
 
-CHANGES: dict[str, dict[str, Any]] = {
-    "system": {"system": "other"},
-    "model": {"inputs": {"model.json": "0" * 64}},
-    "corpus": {"inputs": {"documents.parquet": "0" * 64}},
-}
-
-
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
-def test_vectors_that_were_made_from_something_else_are_refused_by_name(
-    chunk: dict[str, Any], tmp_path: Path, change: dict[str, Any]
-) -> None:
-    path = tmp_path / "chunk.json"
-    held = read_json(path)
-    write_json(path, held | change | {"inputs": held["inputs"] | change.get("inputs", {})})
-    message = refused(chunk)
-    assert message.startswith(f"{path}: it was made from the ")
-    assert message.endswith(f"rm {path}")
-
-
 def test_queries_and_documents_of_two_precisions_are_refused(chunk: dict[str, Any], tmp_path: Path) -> None:
     held = read_json(tmp_path / "chunk.json")
     write_json(tmp_path / "chunk.json", held | {"made": {**held["made"], "precision": "bfloat16"}})
@@ -187,28 +167,6 @@ def test_ranges_of_other_vectors_or_for_another_similarity_are_refused(chunk: di
     assert "it was made from the similarity dot, but cosine is used here" in refused(arguments | {"similarity": "cosine"})
     store(tmp_path / "chunk.npy", np.ones((3, 4)) * [[1], [4], [2]])
     assert refused(arguments).startswith(f"{tmp_path / 'ranges-all.json'}: it was made from the chunk.npy ")
-
-
-def cut_in_half(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
-def test_damaged_ranges_are_refused(chunk: dict[str, Any], tmp_path: Path) -> None:
-    arguments = a_variant(chunk)
-    damage(tmp_path / "ranges-all.npy")
-    with pytest.raises(DataError, match=r"ranges-all\.npy: .*rm .*ranges-all\.npy"):
-        run(arguments)
-
-
-@pytest.mark.parametrize("name", ["queries.npy", "chunk.npy"])
-@pytest.mark.parametrize("change", [damage, cut_in_half, lambda path: store(path, np.ones((2, 4)))])
-def test_damaged_vectors_are_refused_with_the_command_that_helps(
-    chunk: dict[str, Any], tmp_path: Path, change: Any, name: str
-) -> None:
-    change(tmp_path / name)
-    message = refused(chunk)
-    assert message.startswith(f"{tmp_path / name}: ")
-    assert message.endswith(f"rm {tmp_path / name}")
 
 
 DIM = 8
