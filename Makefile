@@ -42,7 +42,7 @@ bench: .venv/ready-bench
 bench-scale: .venv/ready
 	$(BIN)/python tests/bench --scale $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(DOCUMENTS),--documents $(DOCUMENTS))
 
-# How fast a GPU encodes and searches, with random weights and no hub: make bench-gpu, make bench-gpu ONLY="throughput busy".
+# How fast a GPU encodes and searches, with random weights and no hub: make bench-gpu, make bench-gpu ONLY="throughput search".
 bench-gpu: .venv/ready-bench
 	.venv/bench/bin/python tests/bench/gpu $(if $(DOCUMENTS),--documents $(DOCUMENTS)) $(if $(ONLY),--only $(ONLY))
 

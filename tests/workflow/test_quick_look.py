@@ -8,8 +8,6 @@ import pytest
 
 from workflow_runs import Workflow, config_of, tiny_system
 
-SAMPLE = "small.documents-20.sample-2"
-
 
 @pytest.fixture(scope="module")
 def looked(tmp_path_factory: pytest.TempPathFactory, small: Path) -> tuple[Workflow, str]:

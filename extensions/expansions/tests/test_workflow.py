@@ -11,7 +11,7 @@ import pytest
 from beirflow.audit.replay.replay import SOURCES
 from beirflow.config.load import load_experiment
 from beirflow.families.lexical import LexicalSettings
-from forger import FAILED, PASSED, Forger, named
+from forger import FAILED, PASSED, Forger
 from tiny_expanders import save_deepct, save_tiny_t5
 from tiny_sparse import save_unicoil
 from workflow_runs import Workflow, config_of, small_dataset
@@ -112,13 +112,3 @@ def test_the_audit_knows_what_was_added_and_makes_a_sample_again(changeable: Wor
     save_tiny_t5(Path(model), seed=1)
     assert SOURCES in failing(changeable)
     weights.write_bytes(before)
-
-
-@pytest.mark.parametrize("key", ["model", "revision"])
-def test_the_model_of_an_expansion_is_the_one_that_its_system_names(changeable: Workflow, tmp_path: Path, key: str) -> None:
-    shutil.copytree(changeable.result(""), tmp_path / "results")
-    forger = Forger(tmp_path / "results", load_experiment(changeable.config))
-    name = f"expansions/{forger.experiment.systems['appended'].settings.added.name}/model.json"
-    forger.edit(name, **{key: "another"})
-    forger.digest_summary_again()
-    assert named(forger.failed(), name)

@@ -15,7 +15,6 @@ from typing import Any
 import torch
 
 from beirflow.run.devices import choose_device
-from bench.gpu.busy import busy_share
 from bench.gpu.encoding import compare_with_peer, matrices, padding, throughput
 from bench.gpu.jobs import jobs
 from bench.gpu.models import cross_encoder, splade, training, writing
@@ -29,7 +28,6 @@ PACKAGES = ("torch", "transformers", "tokenizers", "sentence-transformers", "num
 PARTS: dict[str, Callable[..., Any]] = {
     "matrices": matrices,
     "throughput": throughput,
-    "busy": busy_share,
     "padding": padding,
     "peer": compare_with_peer,
     "search": searching,

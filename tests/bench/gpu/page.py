@@ -33,7 +33,7 @@ def as_markdown(run: Found) -> str:
     rows = [_cells(line, run["figures"][line.part]) for line in LINES if line.part in run["figures"]]
     missing = [(part, why, "", "") for part, why in {**run["not_run"], **run["failed"]}.items()]
     figures = table(("figure", "found", "target", "met"), [*rows, *missing])
-    return "\n\n".join([f"# {run['device']}: encoding and search", _circumstances(run), figures, *_kernels(run)]) + "\n"
+    return "\n\n".join([f"# {run['device']}: encoding and search", _circumstances(run), figures]) + "\n"
 
 
 def _cells(line: Line, figures: Found) -> tuple[str, ...]:
@@ -56,10 +56,3 @@ def _circumstances(run: Found) -> str:
         sizes = f"{late['queries']:,} queries of 32 tokens, {late['documents']:,} documents of {late['mean_tokens']:.1f}"
         lines.append(f"late interaction: {sizes}, 128 dimensions; equal to the CPU's for {late['checked']}")
     return circumstances(run, "", *lines)
-
-
-def _kernels(run: Found) -> list[str]:
-    """The kernels that take most of the device's time."""
-    kernels = run["figures"].get("busy", {}).get("kernels", {})
-    rows = [(f"{share:.3f}", name) for name, share in kernels.items()]
-    return [table(("share of the device's time", "kernel"), rows)] if rows else []

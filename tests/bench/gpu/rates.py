@@ -74,13 +74,3 @@ def flops_per_token(shape: Shape, counts: np.ndarray) -> float:
 def hours_for_beir(documents_per_second: float) -> float:
     """Hours to encode all documents of BEIR at such a rate."""
     return BEIR_DOCUMENTS / documents_per_second / 3600
-
-
-def union_seconds(starts: np.ndarray, ends: np.ndarray) -> float:
-    """Time that at least one of some intervals covers, from their starts and ends in seconds, each of shape (n,)."""
-    if not len(starts):
-        return 0.0
-    order = np.argsort(starts, kind="stable")
-    starts, ends = starts[order], np.maximum.accumulate(ends[order])
-    before = np.append(starts[0], ends[:-1])
-    return float(np.maximum(0, ends - np.maximum(starts, before)).sum())

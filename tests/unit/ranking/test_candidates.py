@@ -20,21 +20,14 @@ from beirflow.ranking.ranking import Hits
 HITS = (np.array([0, 0, 2], np.int32), np.array([5, 1, 0], np.int32), np.array([2.5, -0.1, 1e-30], np.float32))
 NAME = "candidates/bm25/small/chunk-4"
 INPUTS = {"corpora/é/documents.parquet": "0" * 64, "postings/bm25/é/chunk-4.arrow": "1" * 64}
-FACTS: dict[str, Any] = {
-    "sources": {"postings/bm25/é/chunk-4.json": {"seconds": {"index": 0.1 + 0.2}, "made": {"versions": ["1", "2"]}}},
-    "made": {"threads": 2},
-    "seconds": {"search": 1 / 3},
-    "counts": {"self_matches_dropped": 3},
-    "top_k": 10,
-    "ties": "descending",
-}
+SOURCES: dict[str, Any] = {"postings/bm25/é/chunk-4.json": {}}
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """Candidates on disk."""
     path = tmp_path / f"{NAME}.arrow"
-    steps.write_recorded(Candidates, path, HITS, Job(tmp_path, "search_chunk/bm25/é/chunk-4", "c0de"), inputs=INPUTS, **FACTS)
+    steps.write_recorded(Candidates, path, HITS, Job(tmp_path), inputs=INPUTS, sources=SOURCES)
     return path
 
 
@@ -42,21 +35,6 @@ def assert_the_same(found: Hits, expected: Hits) -> None:
     for column, wanted in zip(found, expected, strict=True):
         assert column.dtype == wanted.dtype
         np.testing.assert_array_equal(column, wanted)
-
-
-def test_what_was_written_is_read_with_where_it_comes_from(path: Path) -> None:
-    candidates = Candidates(path)
-    candidates.check()
-    assert_the_same(candidates.read(), HITS)
-    assert candidates.record == FACTS | {
-        "path": f"{NAME}.json",
-        "format": 1,
-        "inputs": INPUTS,
-        "outputs": {f"{NAME}.arrow": file_digest(path)},
-        "job": "search_chunk/bm25/é/chunk-4",
-        "code": "c0de",
-    }
-    assert sorted(file.name for file in path.parent.iterdir()) == ["chunk-4.arrow", "chunk-4.json"]
 
 
 NUMBERS = st.integers(0, 2**31 - 1)

@@ -172,9 +172,7 @@ def test_the_record_names_what_the_run_was_made_from(corpus: Corpus) -> None:
     assert (seconds["load"], seconds["queries"], seconds["index"]) == (3, 2, 4)
     assert list(seconds) == ["load", "queries", "index", "search", "merge"]
     assert min(seconds.values()) > 0
-    names = [f"{name}.{kind}" for name in ("queries", "chunk-0", "chunk-1") for kind in ("npy", "json")]
-    assert record == {
-        "path": "run.json",
+    expected = {
         "system": "toy",
         "dataset": "here",
         "top_k": 4,
@@ -184,14 +182,10 @@ def test_the_record_names_what_the_run_was_made_from(corpus: Corpus) -> None:
         "made": {**corpus.made, "search_code": "5ea4c4"},
         "bytes": {"queries": 1000, "index": 2000},
         "counts": {"tokens": 10 * (8 + 50), "truncated_queries": 1, "truncated_documents": 2, "self_matches_dropped": 3},
-        "inputs": {
-            name: file_digest(corpus.folder / name) for name in ("model.json", "queries.parquet", "documents.parquet", *names)
-        },
-        "outputs": {"run.parquet": file_digest(corpus.folder / "run.parquet")},
-        "job": "merge_chunks/toy/here",
-        "code": "c0de",
-        "format": 1,
     }
+    assert {key: record[key] for key in expected} == expected
+    vectors = {f"{name}.{kind}" for name in ("queries", "chunk-0", "chunk-1") for kind in ("npy", "json")}
+    assert set(record["inputs"]) == {"model.json", "queries.parquet", "documents.parquet", *vectors}
 
 
 @pytest.fixture
@@ -211,9 +205,6 @@ def refused(corpus: Corpus, arguments: dict[str, Any]) -> str:
         corpus.merge(arguments)
     assert not list(corpus.folder.glob("run.*"))
     return str(caught.value)
-
-
-ZEROS = "0" * 64
 
 
 @pytest.mark.parametrize(

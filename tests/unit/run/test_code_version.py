@@ -22,12 +22,6 @@ from forks import run_code_in_fork
 from reruns import COMMAND, LIST, reruns
 from workflow_rules import functions_of, rule_codes, rule_modules, workflow_rules
 
-SOURCES = module.PACKAGE.parent
-MODULES = sorted(
-    ".".join(path.relative_to(module.PACKAGE).with_suffix("").parts)
-    for path in module.PACKAGE.rglob("*.py")
-    if path.stem != "__init__"
-)
 RULES = {rule: functions_of(rule) for rule in sorted(rule_codes())}
 
 

@@ -25,7 +25,6 @@ faiss: Any = pytest.importorskip("faiss")
 pytestmark = pytest.mark.usefixtures("threads_as_before")
 
 DATASET = "small"
-CHUNK = CHUNK_VECTORS(system="second", dataset=DATASET, chunk=0)
 
 
 @dataclass

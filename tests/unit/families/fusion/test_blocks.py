@@ -17,16 +17,6 @@ def of(**settings: object) -> list[float]:
     return found.tolist()
 
 
-def test_reciprocal_ranks_are_those_of_the_paper_with_60_unless_another_k_is_named() -> None:
-    assert of() == [1 / 61, 1 / 62, 1 / 63, 1 / 61, 1 / 61, 1 / 62]
-    assert of(k=1) == [1 / 2, 1 / 3, 1 / 4, 1 / 2, 1 / 2, 1 / 3]
-
-
-def test_scores_are_what_they_are_unless_they_are_normalised() -> None:
-    assert of(method="sum") == SCORE.tolist()
-    assert of(method="sum", normalize="none") == SCORE.tolist()
-
-
 def test_min_max_is_within_each_query_and_1_where_all_scores_are_equal() -> None:
     assert of(method="sum", normalize="min-max") == [1, 1 / 3, 0, 1, 1, 1]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import pytrec_eval
 
 from beirflow.core.errors import DataError
 from beirflow.core.layout import QRELS
@@ -15,8 +16,7 @@ from beirflow.core.records import read_json
 from beirflow.families.fusion.settings import FusionSettings
 from beirflow.families.fusion.tuning import grid
 from fused_runs import fuse_systems
-from reference_measures import measures_of_query
-from run_results import RunResults, Scores, ids, ranked
+from run_results import RunResults, Scores, ids
 
 DEV = "small.dev"
 TUNED = {"tune": {"split": "dev"}}
@@ -69,8 +69,9 @@ class Tuning:
                 lowest, highest = min(scores.values()), max(scores.values())
                 for doc, score in scores.items():
                     sums[doc] = sums.get(doc, 0) + weight * (score - lowest) / (highest - lowest)
-            found = [doc for _, doc, _, _ in ranked({query: {doc: float(np.float32(each)) for doc, each in sums.items()}})]
-            values.append(measures_of_query(found, self.qrels[query], set(), [10])["NDCG@10"])
+            found = {query: {doc: float(np.float32(each)) for doc, each in sums.items()}}
+            grades = {query: {doc: max(0, grade) for doc, grade in self.qrels[query].items()}}
+            values.append(pytrec_eval.RelevanceEvaluator(grades, {"ndcg_cut.10"}).evaluate(found)[query]["ndcg_cut_10"])
         return float(np.mean(values))
 
 

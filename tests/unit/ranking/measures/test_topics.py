@@ -1,5 +1,7 @@
 """Measures of nuggets against ndeval, and measures of topics against their formulas, both against the oracle."""
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beirflow.evaluation.measures import measure
-from reference_measures import measures_of_nuggets, p_mrr
 
 CUTOFFS = (1, 3, 5, 10, 20)
 DOCUMENTS = [f"d{number}" for number in range(14)]
@@ -38,11 +39,9 @@ def measured(ranked: dict[str, list[str]], qrels: pa.Table, cutoffs: tuple[int, 
 def test_alpha_ndcg_is_that_of_ndeval_and_coverage_the_share_of_nuggets(ranked: list[str], flags: dict[str, list[bool]]) -> None:
     rows = [{"query_id": "q", "doc_id": doc, "score": sum(of), "nuggets": of} for doc, of in sorted(flags.items())]
     found = measured({"q": ranked}, judged(rows, nuggets=pa.list_(pa.bool_())))
-    again = measures_of_nuggets(ranked, flags, CUTOFFS)
     for k in CUTOFFS:
         covered = {nugget for doc in ranked[:k] for nugget in range(3) if flags.get(doc, [False] * 3)[nugget]}
-        assert found[f"coverage@{k}"]["q"] == pytest.approx(len(covered) / 3) == again[f"coverage@{k}"]
-        assert found[f"alpha-nDCG@{k}"]["q"] == pytest.approx(again[f"alpha-nDCG@{k}"])
+        assert found[f"coverage@{k}"]["q"] == pytest.approx(len(covered) / 3)
     lines = [pyndeval.SubtopicQrel("q", str(n), doc, int(of[n])) for doc, of in flags.items() for n in range(3)]
     names = [f"alpha-nDCG@{k}" for k in (5, 10, 20)]
     run = [pyndeval.ScoredDoc("q", doc, -float(place)) for place, doc in enumerate(ranked)]
@@ -84,6 +83,18 @@ def test_topics_that_are_not_whole_have_no_value_and_without_any_other_there_is_
     assert values["v-a"] == pytest.approx(1 - 1 / 2)
     single = [{"query_id": "q", "doc_id": "d1", "score": 1, "topic_id": None}]
     assert "robustness@10" not in measured({"q": ["d1"]}, judged(single, topic_id=pa.string()), (10,))
+
+
+def p_mrr(before: Sequence[str], after: Sequence[str], changed: Sequence[str], cutoffs: Sequence[int]) -> dict[str, float]:
+    """Return p-MRR of a topic by name, from its ranked documents under the original and the altered instruction."""
+    measures = {}
+    for k in cutoffs:
+        moves = []
+        for doc_id in changed:
+            old, new = ([*ids[:k], doc_id].index(doc_id) + 1 for ids in (before, after))
+            moves.append(new / old - 1 if old >= new else 1 - old / new)
+        measures[f"p-MRR@{k}"] = math.fsum(moves) / len(moves)
+    return measures
 
 
 @given(RANKED, RANKED, st.lists(st.sampled_from(DOCUMENTS), unique=True, min_size=1))
