@@ -24,29 +24,6 @@ NAMES = [name for name, each in MEASURES.items() if not each.needs]
 RUN: Run = {"q": {"d4": 6.0, "d1": 5.0, "d2": 4.0, "d3": 3.0, "d5": 2.0, "d6": 1.0}}
 QRELS: Qrels = {"q": {"d1": 2, "d3": 0, "d5": 1, "d7": 3}, "other": {"d2": 1}}
 
-IDEAL = 3 / log2(2) + 2 / log2(3) + 1 / log2(4)
-
-BY_HAND = {
-    "NDCG@3": (2 / log2(3)) / IDEAL,
-    "NDCG@10": (2 / log2(3) + 1 / log2(6)) / IDEAL,
-    "NDCG_exp@3": ((2**2 - 1) / log2(3)) / ((2**3 - 1) + (2**2 - 1) / log2(3) + (2**1 - 1) / log2(4)),
-    "NDCG_exp@10": ((2**2 - 1) / log2(3) + (2**1 - 1) / log2(6)) / (7 + 3 / log2(3) + 1 / log2(4)),
-    "MAP@5": (1 / 2 + 2 / 5) / 3,
-    "Recall@10": 2 / 3,
-    "P@5": 2 / 5,
-    "MRR@1": 0.0,
-    "MRR@3": 1 / 2,
-    "R_cap@1": 0 / min(3, 1),
-    "R_cap@3": 1 / min(3, 3),
-    "R_cap@5": 2 / min(3, 5),
-    "Hole@3": 1 / 3,
-    "Hole@10": 2 / 10,
-    "Accuracy@1": 0.0,
-    "Accuracy@3": 1.0,
-    "F1@1": 0.0,
-    "F1@5": 2 * (2 / 5) * (2 / 3) / (2 / 5 + 2 / 3),
-}
-
 
 def table(nested: Run | Qrels, score: pa.DataType) -> pa.Table:
     rows = [(query, doc, value) for query, docs in nested.items() for doc, value in docs.items()]
@@ -59,10 +36,6 @@ def measured(run: Run, qrels: Qrels, cutoffs: tuple[int, ...] = (1, 3, 5, 10), l
     """One row a query, by query id; a document is relevant from a grade."""
     judged = table(qrels, pa.int32()).replace_schema_metadata({"relevant_from": str(least)} if least > 1 else None)
     return measure(table(run, pa.float32()), judged, cutoffs).set_index("query_id")
-
-
-def test_a_measure_is_what_its_formula_says() -> None:
-    assert measured(RUN, QRELS).loc["q", list(BY_HAND)].to_dict() == pytest.approx(BY_HAND, abs=1e-12)
 
 
 def test_columns_are_named_as_beir_prints_them_and_rows_are_the_judged_queries() -> None:

@@ -14,9 +14,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import pytrec_eval
-from hypothesis import given
-from hypothesis import strategies as st
 
 import beirflow
 from beirflow.cli import evaluate as command
@@ -133,27 +130,6 @@ def test_runs_of_the_pipeline_have_the_numbers_of_its_metrics_bit_for_bit(result
     assert seen
 
 
-ids, scores = st.sampled_from(["d1", "d10", "D", "é", "2"]), st.sampled_from([-1.0, 0.0, 0.25, 0.25 + 2.0**-30, 2.0])
-runs = st.dictionaries(st.sampled_from(["q", "r", "s"]), st.dictionaries(ids, scores, min_size=1))
-judgements = st.dictionaries(st.sampled_from(["q", "r"]), st.dictionaries(ids, st.integers(-1, 3), min_size=1), min_size=1)
-
-
-@given(runs, judgements, st.integers(1, 3))
-def test_the_numbers_are_those_of_trec_eval(run: dict[str, Any], qrels: dict[str, Any], least: int) -> None:
-    names = {"NDCG@3": "ndcg_cut_3", "MAP@2": "map_cut_2", "Recall@2": "recall_2", "P@3": "P_3"}
-    if not run.keys() & qrels.keys():
-        with pytest.raises(DataError, match=r"^run: (none of its \d+ rows is of a query|the run is empty)"):
-            beirflow.evaluate(run, qrels)
-        return
-    found = beirflow.evaluate(run, qrels, list(names), relevant_from=least)
-    theirs = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.3", "map_cut.2", "recall.2", "P.3"}, relevance_level=least)
-    values = theirs.evaluate(run)
-    for query in qrels:
-        assert found.per_query.loc[query].to_dict() == {
-            ours: pytest.approx(values.get(query, {}).get(name, 0.0), abs=1e-12) for ours, name in names.items()
-        }
-
-
 def test_the_grade_from_which_documents_are_relevant_is_that_of_a_file_that_says_one(tmp_path: Path) -> None:
     table = pa.table({"query_id": ["q1", "q1"], "doc_id": ["d1", "d2"], "score": [1, 2]}, metadata={"relevant_from": "2"})
     pq.write_table(table, tmp_path / "qrels.parquet")
@@ -163,30 +139,19 @@ def test_the_grade_from_which_documents_are_relevant_is_that_of_a_file_that_says
 
 
 BAD_RUNS = {
-    "q1 Q0 d1 1 high tag\n": r"run:1: the score, column 5, must be a finite number, found 'high'",
-    "q1 Q0 d1 1 nan tag\n": r"run:1: the score, column 5, must be a finite number, found 'nan'",
     "q1 Q0 d1 1 2 tag\n\nq1 Q0 d1 2 1 tag\n": r"run:3: found the document 'd1' again for the query 'q1', as in line 1",
-    "q1,d1,0.5\n": r"run:1: expected a line of a TREC run, .* found 1 columns",
     "nobody Q0 d1 1 2 tag\n": r"run: none of its 1 rows is of a query with judgements, such as 'q1'",
-    "": r"run: the run is empty",
-    '{"q1": {"d1": ': r"run: a run in JSON was expected, found no JSON \(.*\); was it written to its end\?",
     '{"q1": {"d1": 1, "d1": 2}}': r"run: found the key 'd1' twice in one object of the run; keep one of them",
     '{"q1": {"d1": 1}, "q1": {"d2": 2}}': r"run: found the key 'q1' twice in one object of the run; keep one of them",
     '{"q1": {"d1": NaN}}': r"run: the score of the document 'd1' for the query 'q1' must be a finite number .*, found nan",
     '{"q1": ["d1"]}': r"run: expected a mapping {query: {document: score}}; found \['d1'\] for the query 'q1'",
     '{"en": {"test": {"q1": {"d1": 1}}}, "de": {}}': r"run: found several runs, en, de; give one of them",
-    "PAR1 and more": r"run: the file begins like Parquet but cannot be read",
 }
 
 BAD_QRELS = {
-    "q1 0 d1 1\nq1 0 d2\n": r"qrels:2: expected query, 0, document and grade .*, found 'q1 0 d2'",
-    "q1 0 d1 1\nq1 0 d2 high\n": r"qrels:2: the grade must be an integer, found 'high'",
     "q1 0 d1 1\n\nq1 0 d1 2\n": r"qrels:3: found the score 2 for query 'q1' and document 'd1', but line 1 says 1",
     "q1 0 d1 2000\n": r"qrels:1: a score of at most 1000 was expected, found 2000",
-    "q1\td1\t1\nq1\td2\t0.5\n": r"qrels:2: the score must be an integer, found '0.5'",
     "q1 d1 1\n": r"qrels:1: expected query id, document id and score between tabs, found 'q1 d1 1'",
-    "query-id\tcorpus-id\tscore\n": r"qrels: no judgements; at least one was expected",
-    "PAR1 and more": r"qrels: the file begins like Parquet but cannot be read",
 }
 
 
