@@ -25,7 +25,7 @@ from beirflow.models.settings import EncoderSettings
 from beirflow.run.devices import choose_device, choose_precision
 from listening import short_of_memory
 from pairs import pairs
-from tiny_bert import SPECIAL, WORDS, change_weights, having_row, save_model, save_tiny_bert, without
+from tiny_bert import SPECIAL, WORDS, change_weights, having_row, save_model, without
 from zoo import change_json
 
 HEADS = 2
@@ -93,21 +93,6 @@ def test_vectors_are_those_of_a_bert_written_out(tiny_bert: Path, pooling: str, 
     assert np.abs(vectors - reference(tiny_bert, TEXTS, pooling)).max() < tolerance
 
 
-def test_contrievers_recipe_is_the_mean_over_at_most_512_tokens_and_is_not_normalised(tmp_path: Path) -> None:
-    folder = save_tiny_bert(tmp_path, positions=512)
-    texts = [" ".join(RNG.choice(WORDS, length)) for length in (600, 510, 3, 511)]
-    contriever = EncoderSettings(name="contriever", model=str(folder), pooling="mean")
-    vectors = TransformersEncoder(contriever, folder, device="cpu", precision="float32", token_budget=1024).encode_corpus(texts)
-    assert np.abs(vectors - reference(folder, texts, "mean", 512)).max() < 1e-5
-    assert np.abs(np.linalg.norm(vectors, axis=1) - 1).min() > 0.1
-
-
-def test_normalised_vectors_have_length_1_and_the_same_direction(tiny_bert: Path) -> None:
-    plain = reference(tiny_bert, TEXTS)
-    vectors = tiny_encoder(tiny_bert, normalize=True).encode_corpus(TEXTS)
-    np.testing.assert_allclose(vectors, plain / np.linalg.norm(plain, axis=1, keepdims=True), atol=1e-6)
-
-
 @pytest.mark.parametrize("max_length", [3, 8, 64])
 def test_texts_are_cut_at_the_maximum_length_and_counted(tiny_bert: Path, max_length: int) -> None:
     encoder = tiny_encoder(tiny_bert, max_length=max_length)
@@ -146,15 +131,6 @@ def test_half_precision_is_near_float32(tiny_bert: Path, precision: str, toleran
     error = np.linalg.norm(vectors - expected, axis=1) / np.linalg.norm(expected, axis=1)
     assert vectors.dtype == np.float32
     assert 0 < error.max() < tolerance
-
-
-@pytest.mark.parametrize(
-    ("pooling", "expected"), [("mean", [[2.0, 5.0], [7.0, 8.0]]), ("cls", [[1.0, 4.0], [7.0, 8.0]]), ("pooler", [[9, 9], [9, 9]])]
-)
-def test_pooling_takes_unmasked_tokens_only(pooling: str, expected: list[list[float]]) -> None:
-    hidden = torch.tensor([[[1.0, 4.0], [3.0, 6.0], [torch.nan, 100.0]], [[7.0, 8.0], [torch.inf, 0.0], [0.0, 0.0]]])
-    output = BaseModelOutputWithPooling(last_hidden_state=hidden, pooler_output=torch.full((2, 2), 9.0))
-    assert pool([pooling], output, torch.tensor([[1, 1, 0], [1, 0, 0]])).tolist() == expected
 
 
 def test_the_mean_is_accumulated_in_float32() -> None:
