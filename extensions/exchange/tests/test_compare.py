@@ -170,7 +170,7 @@ def test_a_run_that_is_none_is_named_and_not_compared(two: tuple[Path, Path]) ->
     report = read_json(two[0] / "comparison.json")
     (doubt,) = report["doubts"]
     assert (doubt["folder"], doubt["file"]) == (str(two[1]), RUN)
-    assert doubt["found"].startswith("found the document 'd008' at rank 2 for the query 'q0', expected rank 1")
+    assert doubt["found"].startswith("found the document 'd001' at rank 2 for the query 'q0', expected rank 1")
     assert ("tiny", "small") not in {(row["system"], row["dataset"]) for row in report["rankings"]}
     assert f"unreliable: {two[1]}/{RUN}" in words
     assert doubt["found"] in page
