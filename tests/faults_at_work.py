@@ -158,6 +158,19 @@ def small_disk(folder: Path, size: str) -> Iterator[Path]:
 
 
 @contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """Make a folder one that cannot be written, root or not; skips the test where mounting is not allowed."""
+    with small_disk(folder.with_name("read-only-of-test"), "1k"):  # may be skipped, before anything is bound
+        pass
+    subprocess.run(["mount", "--bind", folder, folder], check=True)
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+@contextmanager
 def filled(disk: Path, left: int) -> Iterator[None]:
     """Fill a disk so that a number of bytes is left, in blocks of 4096."""
     filler = disk / "filler-of-test"

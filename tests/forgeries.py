@@ -145,6 +145,37 @@ def towards_relevant(forger: Forger) -> None:
     array(forger, "embeddings/dense/small/queries.npy", lambda found: (found + 0.3 * rows).astype(found.dtype), "dense")
 
 
+def fused_of_one(forger: Forger) -> pd.DataFrame:
+    """The run of the imported system with normalised scores: fused with weights of which the other's is 0."""
+    runs = [pq.read_table(forger.path(f"runs/{name}/small.parquet")).to_pandas() for name in ("theirs", "words")]
+    for run, weight in zip(runs, (1.0, 0.0), strict=True):
+        scores = run.groupby("query_id")["score"]
+        low, high = scores.transform("min"), scores.transform("max")
+        run["score"] = (weight * (run["score"] - low) / (high - low)).astype(np.float32)
+    both = pd.concat(runs).groupby(["query_id", "doc_id"], as_index=False)["score"].sum()
+    return in_order(both).groupby("query_id").head(40).reset_index(drop=True)
+
+
+def better_grid(forger: Forger) -> None:
+    """Let other weights win, by scores that nobody measured, and fuse by them."""
+    name = "runs/fused/small.json"
+    grid = [{**point, "score": 0.9 - point["weights"][0] / 10} for point in forger.read(name)["tuned"]["grid"]]
+    forger.edit_table("runs/fused/small.parquet", lambda _: fused_of_one(forger))
+    forger.edit(name, put("tuned", "grid", value=grid))
+    forger.edit(name, put("tuned", "chosen", value=grid[0]["weights"]))
+    forger.evaluate_again("fused", "small")
+
+
+def fewer_weights(forger: Forger) -> None:
+    """Leave out the weights that won."""
+    name = "runs/fused/small.json"
+    tuned = forger.read(name)["tuned"]
+    grid = [point for point in tuned["grid"] if point["weights"] != tuned["chosen"]]
+    forger.edit(name, put("tuned", "grid", value=grid))
+    forger.edit(name, put("tuned", "chosen", value=max(grid, key=lambda point: point["score"])["weights"]))
+    forger.digest_summary_again()
+
+
 def other_judgements_for_tuning(forger: Forger) -> None:
     """Tune on judgements that nobody made."""
     forger.edit_table("corpora/dev/qrels.parquet", lambda qrels: qrels.assign(doc_id=sorted(qrels["doc_id"], reverse=True)))

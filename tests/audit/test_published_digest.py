@@ -1,5 +1,6 @@
 """A digest or a signature from elsewhere is what no forger can make again."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -36,6 +37,13 @@ def test_the_published_digest_passes_and_every_other_fails(forger: Forger) -> No
     assert any(f"has the sha256 {digest}, which is the one to publish" in check.found for check in checks)
 
 
+def test_whoever_rewrites_everything_fails_with_the_published_digest(elsewhere: Forger) -> None:
+    digest = file_digest(elsewhere.path("manifest.json"))
+    elsewhere.edit_table("runs/tiny/small.parquet", lambda run: run.assign(score=run["score"] * 2))
+    elsewhere.digest_summary_again()
+    assert elsewhere.failed(manifest_sha256=digest)
+
+
 def test_a_signature_passes_and_one_of_another_manifest_or_by_another_key_fails(forger: Forger, signed: Published) -> None:
     def checked(**given: str | None) -> Check:
         (found,) = check_published_digest(forger.followed(), Published(**given))
@@ -55,3 +63,18 @@ def test_a_signature_passes_and_one_of_another_manifest_or_by_another_key_fails(
     assert checked(manifest_signature="/nowhere.sig", allowed_signers="/nowhere").status == FAILED
     found = checked(manifest_signature=signed.manifest_signature)
     assert (found.status, "allowed_signers is null" in found.found) == (FAILED, True)
+
+
+def test_a_stranger_verifies_signed_results_that_were_moved_and_finds_what_was_rewritten_after_signing(
+    forger: Forger, signed: Published, tmp_path: Path
+) -> None:
+    moved = tmp_path / "another machine" / "of a stranger"
+    shutil.copytree(forger.results, moved)
+    stranger = Forger(moved)
+    given = {"manifest_signature": signed.manifest_signature, "allowed_signers": signed.allowed_signers}
+    checks = stranger.checks(**given)
+    assert [check for check in checks if check.status == FAILED] == []
+    assert [check.status for check in checks if check.name == "the manifest is signed"] == [PASSED]
+    stranger.edit_table("runs/tiny/small.parquet", lambda run: run.assign(score=run["score"] * 2))
+    stranger.digest_summary_again()
+    assert "the manifest is signed" in {check.name for check in stranger.failed(**given)}

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from beirflow.audit.audit import audit
 from beirflow.config.load import load_experiment
-from forger import NOT_CHECKED, WARNING, Forger, put
+from beirflow.core.records import read_json
+from forger import FAILED, NOT_CHECKED, PASSED, WARNING, Forger, put
 
 MADE = ["reported", "families"]
 
@@ -22,6 +24,16 @@ def test_nothing_is_noticed_in_results_that_nobody_touched(name: str, request: p
     assert stranger.noticed() == []
     unchecked = {path for check in stranger.checks() if check.status == NOT_CHECKED for path in check.files}
     assert unchecked >= {path for path in forger.followed().claims if path.startswith("models/") and path.count("/") == 1}
+
+
+def test_an_audit_writes_its_page_and_nothing_else(forger: Forger) -> None:
+    before = {path: path.read_bytes() for path in forger.results.rglob("*") if path.is_file()}
+    assert "passed" in audit(folder=str(forger.results), experiment=forger.experiment)
+    after = {path: path.read_bytes() for path in forger.results.rglob("*") if path.is_file()}
+    assert {path.name for path in after.keys() - before.keys()} == {"audit.json", "audit.html"}
+    assert {path: after[path] for path in before} == before
+    report = read_json(forger.path("audit.json"))
+    assert (report["verdict"], report["counts"][FAILED], report["affected"]) == (PASSED, 0, [])
 
 
 def test_digests_that_are_made_again_without_a_change_change_nothing(forger: Forger) -> None:

@@ -1,5 +1,6 @@
 """The same on a cluster with accounting: sacct, a controller that is away while sacct answers, and limits of a user."""
 
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from slurm_cluster import Cluster, wait_for
 from slurm_runs import (
     CHUNKS,
+    STATISTICS,
     arguments,
     assert_same,
     begin,
@@ -83,3 +85,44 @@ def test_what_is_beyond_the_jobs_that_a_user_may_submit_is_submitted_when_others
     assert "the cluster lets you submit no more for now" in output
     assert "Trying to restart job" not in output
     assert_same(on_accounting_cluster, lexical_once, CHUNKS)
+
+
+def test_an_array_beyond_the_jobs_that_a_user_may_submit_ends_the_run_with_advice(
+    accounting_cluster: Cluster, on_accounting_cluster: Workflow
+) -> None:
+    forget(on_accounting_cluster, CHUNKS)
+    accounting_cluster.limit_jobs("MaxSubmitJobs=1")
+    try:
+        output = on_accounting_cluster.run(*arguments(*CHUNKS), "--retries", "0", cores=None, ok=False)
+    finally:
+        accounting_cluster.limit_jobs("MaxSubmitJobs=-1")
+    assert "lower beirflow-slurm-array-limit and jobs in the profile" in output
+    assert "rule index_chunk" in output
+
+
+def test_a_job_beyond_the_time_that_a_user_may_ask_for_ends_the_run_with_the_reason(
+    accounting_cluster: Cluster, on_accounting_cluster: Workflow
+) -> None:
+    forget(on_accounting_cluster, STATISTICS)
+    accounting_cluster.limit_jobs("MaxWall=5")
+    try:
+        output = on_accounting_cluster.run(*arguments(*STATISTICS), "--retries", "0", cores=None, ok=False)
+    finally:
+        accounting_cluster.limit_jobs("MaxWall=-1")
+    assert re.search(r"SLURM-job '\d+' could never start \(AssocMaxWallDurationPerJobLimit\)", output)
+
+
+def test_accounting_that_is_away_is_waited_for(
+    accounting_cluster: Cluster, on_accounting_cluster: Workflow, lexical_once: Workflow, tmp_path: Path
+) -> None:
+    forget(on_accounting_cluster, STATISTICS)
+    profile = changed_profile(tmp_path / "profile", asks_sacct)
+    process = begin(on_accounting_cluster, *arguments(*STATISTICS, profile=profile))
+    wait_until_runs(accounting_cluster, "sum_statistics")
+    accounting_cluster.stop_accounting()
+    time.sleep(AWAY_SECONDS)
+    accounting_cluster.start_accounting()
+    output = end(on_accounting_cluster, process)
+    assert output.count("SLURM does not answer") == 1
+    assert "Trying to restart job" not in output
+    assert_same(on_accounting_cluster, lexical_once, STATISTICS)

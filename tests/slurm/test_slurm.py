@@ -5,6 +5,7 @@ alone: a job of SLURM starts Snakemake, two seconds of a core, and one that enco
 """
 
 import os
+import random
 import re
 import signal
 import time
@@ -17,6 +18,7 @@ import pytest
 
 from faults_at_work import printed
 from slurm_cluster import Cluster, wait_for
+from slurm_files import NODES
 from slurm_runs import (
     CHUNKS,
     CORPUS,
@@ -32,13 +34,17 @@ from slurm_runs import (
     wait_for_writer,
     wait_until_runs,
 )
-from workflow_runs import Workflow
+from workflow_runs import SNAKEMAKE, Workflow
 
 # Columns of the summary that hold times, or the digest of a file that holds some.
 TIMES = ["documents_per_second", "seconds", "metrics_sha256"]
 
 QUESTIONS_SECONDS = 30
 """Enough for the five questions after which the plugin alone forgets its jobs."""
+
+OUTAGES_SECONDS = (2, 30, 75)
+
+FIRST_QUESTION = "beirflow-slurm-init-seconds-before-status-checks"
 
 
 def own_log(workflow: Workflow) -> str:
@@ -141,6 +147,30 @@ def test_a_controller_that_is_away_is_waited_for_and_no_job_is_forgotten(
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("seed", range(2))
+def test_a_controller_that_goes_away_at_any_moment_and_comes_back_changes_nothing(
+    cluster: Cluster, lexical: Workflow, lexical_once: Workflow, tmp_path: Path, seed: int
+) -> None:
+    """Snakemake asks as seldom as it does by itself; a job that starts just before an outage may have to start again."""
+    lexical.submit_to(cluster.environment)
+    lexical.program = SNAKEMAKE
+    profile = changed_profile(tmp_path / "profile", lambda profile: profile.update({FIRST_QUESTION: 5, "latency-wait": 5}))
+    moments = random.Random(seed)
+    process = begin(lexical, *arguments("summary.csv", profile=profile))
+    try:
+        for seconds in moments.sample(OUTAGES_SECONDS, len(OUTAGES_SECONDS)):
+            time.sleep(moments.uniform(5, 60))
+            assert process.poll() is None, printed(lexical)
+            cluster.stop_controller()
+            time.sleep(seconds)
+            cluster.start_controller()
+        end(lexical, process, seconds=600)
+    finally:
+        cluster.restore()
+    assert_same(lexical, lexical_once, ["runs/tiny/small.parquet", "metrics/tiny/small.parquet", *CORPUS, *STATISTICS, *CHUNKS])
+
+
+@pytest.mark.long
 def test_jobs_that_a_controller_forgets_run_again(cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow) -> None:
     process = begin_waiting(cluster, on_cluster)
     cluster.stop_controller()
@@ -228,4 +258,40 @@ def test_a_job_of_a_lost_node_that_slurm_does_not_put_back_runs_again(
     cluster.give_up_node(lost)
     output = end(on_cluster, process)
     assert f"SLURM-job '{job}' failed, SLURM status is: 'NODE_FAIL'" in output
+    assert_same(on_cluster, lexical_once, CHUNKS)
+
+
+@pytest.mark.long
+def test_jobs_of_nodes_that_are_lost_run_again_when_one_is_back(
+    cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow
+) -> None:
+    """All nodes are, and SLURM notices it by itself."""
+    forget(on_cluster, CHUNKS)
+    process = begin(on_cluster, *arguments(*CHUNKS))
+    wait_until_runs(cluster, "index_chunk")
+    for node in NODES:
+        cluster.lose_node(node)
+    wait_for(lambda: set(cluster.node_states().values()) == {"down*"}, "nodes that do not answer")
+    assert process.poll() is None
+    assert not cluster.jobs("RUNNING")
+    cluster.start_node(NODES[0])
+    end(on_cluster, process)
+    assert_same(on_cluster, lexical_once, CHUNKS)
+
+
+@pytest.mark.long
+def test_a_submitting_process_that_is_killed_can_be_started_again(
+    cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow
+) -> None:
+    forget(on_cluster, CHUNKS)
+    process = begin(on_cluster, *arguments(*CHUNKS))
+    wait_until_runs(cluster, "index_chunk")
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    # As the README says.
+    (name,) = set(cluster.call("squeue", "--me", "--noheader", "--Format=name:60").split())
+    cluster.call("scancel", "--name", name)
+    wait_for(lambda: not cluster.call("squeue", "--noheader").strip(), "the jobs to end")
+    on_cluster.run("--unlock")
+    on_cluster.run(*arguments(*CHUNKS), cores=None)
     assert_same(on_cluster, lexical_once, CHUNKS)

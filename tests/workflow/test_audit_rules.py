@@ -6,7 +6,22 @@ import subprocess
 import sys
 from pathlib import Path
 
+from beirflow.core.records import read_json, write_json
 from workflow_runs import Workflow
+
+
+def test_a_copied_folder_is_audited_without_configuration_sources_and_models(finished_lexical: Workflow, tmp_path: Path) -> None:
+    elsewhere = Workflow(tmp_path / "elsewhere", {})
+    shutil.copytree(finished_lexical.result(""), elsewhere.result(""))
+    before = {path: path.stat().st_mtime_ns for path in elsewhere.result("").rglob("*") if path.is_file()}
+    output = elsewhere.run("audit", cores=1)
+    assert "The audit of results passed" in output
+    report = elsewhere.read("audit.json")
+    assert (report["verdict"], report["counts"]["failed"]) == ("passed", 0)
+    after = {path: path.stat().st_mtime_ns for path in elsewhere.result("").rglob("*") if path.is_file()}
+    new = {path.relative_to(elsewhere.result("")).as_posix() for path in after.keys() - before.keys()}
+    assert new == {"audit.json", "audit.html", "logs/audit.log"}
+    assert {path: after[path] for path in before} == before
 
 
 def test_a_failed_audit_says_which_numbers_are_affected_and_its_repair_repairs_them(
@@ -54,3 +69,8 @@ def test_gate_and_explain_end_with_an_error_where_there_is_nothing_to_compare_wi
     shutil.copytree(finished.result(""), baseline)
     finished.config["gate"] = {"baseline": str(baseline)}
     assert "gate passed" in finished.run("gate", cores=2)
+    manifest = read_json(baseline / "manifest.json")
+    manifest["inputs"] = {}
+    write_json(baseline / "manifest.json", manifest)
+    assert "has no tiny on small" in finished.run("gate", ok=False)
+    assert "<error message=" in finished.result("gate.xml").read_text(encoding="utf-8")

@@ -20,7 +20,9 @@ def test_a_configuration_that_cannot_be_used_is_refused_before_any_job_with_all_
     assert not (workflow.folder / "results").exists()
 
 
-def test_a_wrong_archive_gets_no_name_and_the_users_is_taken(workflow: Workflow, own_copy: Path) -> None:
+def test_a_wrong_archive_gets_no_name_the_users_is_taken_and_a_cut_connection_is_resumed(
+    workflow: Workflow, own_copy: Path
+) -> None:
     archive = zip_folder(small_dataset(workflow.folder / "data/scifact"), workflow.folder / "scifact.zip").read_bytes()
     catalogue = own_copy / "workflow/catalogue/datasets.yaml"
     facts = catalogue.read_text()
@@ -43,4 +45,15 @@ def test_a_wrong_archive_gets_no_name_and_the_users_is_taken(workflow: Workflow,
         asked = len(server.asked)
         workflow.run("results/data/scifact.zip")
         assert len(server.asked) == asked
+        workflow.result("data/scifact.zip").unlink()
+        server.answers = iter([Answer(cut_after=len(archive) // 2)])
+        workflow.run("results/data/scifact.zip")
+        assert server.ranges[-1] == f"bytes={len(archive) // 2}-"
+        asked = len(server.asked)
+        workflow.run("results/data/scifact.zip", "--forcerun", "download_dataset")
+        assert len(server.asked) == asked
     assert workflow.result("data/scifact.zip").read_bytes() == archive
+    # The archive is good, but it is not the corpus of the catalogue.
+    output = workflow.run("results/corpora/scifact/corpus.json", ok=False)
+    assert "expected 5,183 documents, found 30" in output
+    assert not [path for path in workflow.result("corpora").rglob("*") if path.is_file()]

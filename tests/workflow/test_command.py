@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from beirflow.core.records import read_json, write_json
 from faults_at_work import logged, wait_until
 from warm_snakemake import REPOSITORY, run_warm
 from workflow_runs import Workflow
@@ -85,6 +87,20 @@ def test_an_audit_in_an_empty_folder_ends_with_its_verdict(finished_lexical: Wor
     assert (status, "which is only read" in output, (results / "page").exists()) == (1, True, False)
 
 
+def test_a_gate_that_fails_ends_with_its_verdict(reported_once: Workflow, tmp_path: Path) -> None:
+    workflow = reported_once.copied(tmp_path / "work")
+    folder, baseline = configured(workflow), tmp_path / "baseline"
+    shutil.copytree(workflow.result(""), baseline)
+    status, output = beirflow(folder, "gate", "my.yaml", "--baseline", str(baseline))
+    assert (status, "gate passed" in output) == (0, True), output
+    manifest = read_json(baseline / "manifest.json")
+    manifest["inputs"] = {}
+    write_json(baseline / "manifest.json", manifest)
+    status, output = beirflow(folder, "gate", "my.yaml", "--baseline", str(baseline))
+    assert (status, "\ngate failed: " in output) == (1, True), output
+    assert not CRASH.search(output.replace("gate failed: ", "")), output
+
+
 def heed_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
@@ -99,8 +115,20 @@ def start(folder: Path, *words: str) -> "subprocess.Popen[str]":
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a job ends with its Snakemake on Linux alone")
-def test_a_run_says_how_to_unlock_after_a_kill(lexical: Workflow) -> None:
+def test_a_run_resumes_after_an_interrupt_and_says_how_to_unlock_after_a_kill(lexical: Workflow) -> None:
     folder, words = configured(lexical), ["run", "my.yaml", "--cores", "1", "--", "results/summary.csv"]
+    run = start(folder, *words)
+    assert wait_until(lambda: "Finished jobid" in logged(lexical), run), run.communicate()
+    run.send_signal(signal.SIGINT)
+    output, _ = run.communicate(timeout=300)
+    assert run.returncode == 1
+    assert "Interrupted; finished files are kept." in output
+    resume = output.rstrip().splitlines()[-1].strip()
+    assert resume.endswith(f"beirflow {' '.join(words)}")
+    assert "Traceback" not in output
+    done = {path for path in lexical.result("").rglob("*") if path.suffix in (".arrow", ".parquet")}
+    assert done
+    shutil.rmtree(folder / ".snakemake/log")
     run = start(folder, *words)
     assert wait_until(lambda: "Finished jobid" in logged(lexical), run), run.communicate()
     os.killpg(run.pid, signal.SIGKILL)

@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from beir_writer import write_beir, zip_folder
 from warm_snakemake import SECONDS
-from workflow_runs import Workflow
+from workflow_runs import Workflow, dataset_config, small_dataset, words
 
 
 def test_a_run_makes_the_summary_and_a_second_run_has_nothing_to_do(finished_once: tuple[Workflow, str]) -> None:
@@ -50,6 +51,42 @@ def test_the_run_is_what_a_brute_force_over_the_stored_vectors_gives(finished: W
         expected += [f"q{query} Q0 {doc_id} {rank} {score:.9g} tiny\n" for rank, (score, doc_id) in enumerate(ranked, 1)]
     with gzip.open(finished.result("runs/tiny/small.trec.gz"), "rt") as lines:
         assert list(lines) == expected
+
+
+def test_an_archive_of_several_forums_gives_the_macro_mean(lexical: Workflow) -> None:
+    workflow = lexical
+    for forum, documents in (("android", 12), ("tex", 25)):
+        small_dataset(workflow.folder / f"data/stack/{forum}", documents)
+    archive = zip_folder(workflow.folder / "data/stack", workflow.folder / "archives/stack.zip")
+    workflow.config |= dataset_config(workflow, stack={"path": str(archive), "forums": ["android", "tex"]}) | {
+        "chunk_documents": 100
+    }
+    workflow.run("results/summary.csv")
+    summary = pd.read_csv(workflow.result("summary.csv"))
+    metrics = [workflow.read(f"metrics/tiny/stack-{forum}.json") for forum in ("android", "tex")]
+    android, tex = (part["measures"]["NDCG@10"] for part in metrics)
+    assert list(summary["dataset"]) == ["stack"]
+    assert summary["documents"][0] == 12 + 25
+    assert android != tex
+    stack = workflow.read("metrics/tiny/stack.json")
+    assert stack["measures"]["NDCG@10"] == summary["NDCG@10"][0]
+    assert summary["NDCG@10"][0] == pytest.approx((android + tex) / 2, abs=1e-12)
+
+
+def test_one_query_and_one_document_and_a_top_k_above_the_corpus(finished: Workflow) -> None:
+    one = write_beir(finished.folder / "data/one", {"d": words(1, 5)}, {"q": words(2, 3)}, {"q": {"d": 1}})
+    finished.config |= dataset_config(finished, one={"path": str(one)}, small=finished.config["custom"]["datasets"]["small"])
+    finished.config |= {"top_k": 1000, "cutoffs": [1, 10, 1000]}
+    assert "encode_chunk" not in finished.planned("results/metrics/tiny/small.json")
+    finished.run("results/summary.csv")
+    single, small = (finished.read(f"metrics/tiny/{name}.json") for name in ("one", "small"))
+    assert single["measures"]["NDCG@10"] == 1.0
+    assert single["counts"]["retrieved"] == 1
+    assert small["counts"]["retrieved"] == 4 * 30
+    assert small["measures"]["Recall@1000"] == 1.0
+    summary = pd.read_csv(finished.result("summary.csv")).set_index("dataset")
+    mean = (single["measures"]["NDCG@10"] + small["measures"]["NDCG@10"]) / 2
+    assert summary.loc["mean of 2 (one, small)", "NDCG@10"] == pytest.approx(mean, abs=1e-12)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="runs that are forked say how long they took, on Linux alone")

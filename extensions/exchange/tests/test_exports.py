@@ -1,6 +1,8 @@
 """Exports for other tools are made again, too: the crate with its instructions, and runs with a header."""
 
+import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +66,51 @@ def passed(checks: list[Check]) -> set[str]:
     return {check.found.partition(":")[0] for check in checks if check.status == PASSED}
 
 
+def instead(name: str, old: bytes, new: bytes) -> Callable[[Forger], str]:
+    def change(exported: Forger) -> str:
+        content = exported.path(name).read_bytes()
+        assert old in content
+        exported.replace(name, content.replace(old, new, 1))
+        return name
+
+    return change
+
+
+def other_header(exported: Forger) -> str:
+    lines = gzip.decompress(exported.path(RUN).read_bytes())
+    exported.replace(RUN, gzip.compress(lines.replace(b"mean", b"last", 1)))
+    return RUN
+
+
+def bomb(exported: Forger) -> str:
+    exported.replace(RUN, gzip.compress(b"0" * (1 << 26)))
+    return RUN
+
+
+def cut(exported: Forger) -> str:
+    exported.replace(RUN, exported.path(RUN).read_bytes()[:-9])
+    return RUN
+
+
 def test_untouched_exports_are_what_the_results_give(exported: Forger) -> None:
     checks = checks_of(exported)
     assert passed(checks) >= {"export_crate", "open_run"}
     assert not [check for name in EXPORTED for check in named(checks, name)]
+
+
+OTHER_WORDS = [
+    instead(CRATE, b"model.safetensors", b"other.safetensors"),
+    instead(CRATE_README, b"pip install", b"pip install --index-url https://example.org"),
+    other_header,
+]
+OTHER_CONFIGURATION = instead(CRATE_CONFIGURATION, b"top_k: 20", b"top_k: 1000")
+
+
+@pytest.mark.parametrize("changes", [OTHER_WORDS, [OTHER_CONFIGURATION, bomb], [cut]], ids=["words", "bomb", "cut"])
+def test_exports_that_say_something_else_are_found(exported: Forger, changes: list[Callable[[Forger], str]]) -> None:
+    names = [change(exported) for change in changes]
+    checks = checks_of(exported)
+    assert [name for name in names if FAILED not in [check.status for check in named(checks, name)]] == []
 
 
 def crate_with_report(reported: Forger) -> list[str]:

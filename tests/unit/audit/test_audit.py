@@ -43,6 +43,13 @@ def elsewhere(audited: Forger) -> Forger:
     return Forger(audited.results)
 
 
+def swap(one: Path, other: Path) -> None:
+    spare = one.with_name("spare")
+    one.rename(spare)
+    other.rename(one)
+    spare.rename(other)
+
+
 def test_results_that_nobody_touched_pass_every_check_and_are_left_as_they_are(audited: Forger) -> None:
     before = {path: path.read_bytes() for path in audited.results.rglob("*") if path.is_file()}
     words = audit(folder=str(audited.results), experiment=audited.experiment, sample=5)
@@ -164,6 +171,15 @@ def test_records_that_name_each_other_or_the_same_ones_again_and_again_are_follo
     assert chain.results[f"postings/{last}.json"] == {("tiny", "small")}
 
 
+def test_two_runs_that_changed_places_are_found_with_and_without_their_records(audited: Forger) -> None:
+    swap(audited.path("runs/tiny/small.parquet"), audited.path("runs/second/small.parquet"))
+    found = audited.failed()
+    assert {("tiny", "small"), ("second", "small")} <= {result for check in found for result in check.results}
+    swap(audited.path("runs/tiny/small.json"), audited.path("runs/second/small.json"))
+    named = {name for check in audited.failed() for name in check.files}
+    assert {"runs/tiny/small.parquet", "runs/second/small.json", "metrics/tiny/small.parquet"} <= named
+
+
 def test_a_number_edited_in_the_summary_is_found_and_named(audited: Forger) -> None:
     summary = pd.read_csv(audited.path("summary.csv"))
     summary.loc[1, "NDCG@10"] += 0.01
@@ -221,6 +237,14 @@ def test_another_model_under_the_same_path_is_found(audited: Forger, tmp_path: P
     found = audited.failed(sample=2)
     (model, *_) = named(found, "models/tiny.json")
     assert (model.name, set(model.results)) == (SOURCES, {("tiny", "small"), ("tiny", "more"), ("tiny", "stack")})
+
+
+def test_forged_vectors_are_found_by_encoding_again(audited: Forger) -> None:
+    audited.edit_array("embeddings/tiny/small/chunk-1.npy", lambda vectors: vectors[::-1])
+    audited.digest_again()
+    failed = [check for check in audited.failed(sample=30) if check.files != ("summary.csv",)]
+    # Another dataset shares texts, and with these their vectors.
+    assert {result for check in failed for result in check.results} == {("tiny", "small"), ("tiny", "more")}
 
 
 def test_a_damaged_record_keeps_no_other_result_from_being_made_again(audited: Forger) -> None:
