@@ -17,10 +17,12 @@ def _family() -> Any:
 
 def _unrepeated(records: Mapping[str, Mapping[str, Any]]) -> str:
     """Say which vectors nobody can compute again here."""
+    from beirflow.report.pages import counted
+
     path, record = next(iter(records.items()))
     digest = record.get("files", {}).get(layout.DOCUMENT_VECTORS)
-    found = f"given vectors of {len(records)} systems and datasets come from elsewhere and cannot be computed again"
-    return f"{found}; e.g. those of the documents with the sha256 {digest}, by {path}"
+    of = f"{counted(len(records), 'dataset')}, e.g. documents with the sha256 {digest} ({path})"
+    return f"given vectors come from elsewhere and cannot be computed again: {of}"
 
 
 EXTENSION = Extension(

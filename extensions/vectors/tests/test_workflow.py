@@ -75,7 +75,7 @@ def test_a_run_is_that_of_the_model_and_an_audit_says_what_nobody_can_repeat(fin
 
     said = statuses(finished, load_experiment(finished.config))
     assert FAILED not in said.values()
-    unrepeated = "given vectors of 1 systems and datasets come from elsewhere and cannot be computed again; e.g. those of the"
+    unrepeated = "given vectors come from elsewhere and cannot be computed again: 1 dataset, e.g. documents with"
     assert [status for found, status in said.items() if found.startswith(unrepeated)] == [NOT_CHECKED]
     assert finished.read("vectors/given/small.json")["files"]["documents.npy"] in " ".join(said)
 
