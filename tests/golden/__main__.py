@@ -123,10 +123,7 @@ class Comparison:
             self.say(f"{name}: making derived files with the {side} code")
             shutil.copytree(self.folder / f"earlier-{name}", work)
             remove_pages(work / "results")
-            before = side == "earlier" and "beir_paper/index.html" in parts.shown  # which had another name
-            self.make(code, work, [name.removeprefix("beir_") if before else name for name in parts.shown])
-            if before:
-                (work / "results/paper").rename(work / "results/beir_paper")
+            self.make(code, work, parts.shown)
             work.rename(self.folder / f"shown-{side}-{name}")
         found = []
         for what, pages in (("audited", False), ("shown", True)):

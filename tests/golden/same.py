@@ -17,7 +17,7 @@ NAMES_ONLY = re.compile(r"(logs|benchmarks|energy)/.*|.*\.lock")
 """Files whose names are compared and whose contents are not: logs and measurements."""
 
 PAGES = re.compile(
-    r".*\.(html|svg|pdf|tex|md|bib|rst|xml)|figures/.*\.csv|(report|choice|gate|comparison)\.json|choice\.csv|(beir_)?paper/.*"
+    r".*\.(html|svg|pdf|tex|md|bib|rst|xml)|figures/.*\.csv|(report|choice|gate|comparison)\.json|choice\.csv|beir_paper/.*"
     r"|ro-crate-metadata\.json|code/configuration\.yaml"
 )
 """Files that show results. Measured numbers are in them, so both sides make them from one folder of results."""
