@@ -165,8 +165,8 @@ def test_every_file_for_reading_has_a_rule_that_makes_it_again(reported: Forger,
     by_no_rule += (exchanged.GATE, exchanged.GATE_JUNIT, exchanged.GATE_COMMENT)
     by_no_rule += (exchanged.LEADERBOARD, exchanged.LEADERBOARD_TABLE)
     by_no_rule += (verified.STATEMENT, verified.PAGE)  # in a folder of their own, by a request
-    without_judge = (judging.JUDGED, judging.RECORD, judging.SAMPLE, judging.ANSWERS)  # none is configured
-    by_no_rule += tuple(pattern(**names) for pattern in without_judge)
+    not_configured = (judging.JUDGED, judging.RECORD, judging.SAMPLE, judging.ANSWERS, exchanged.OWN_TASK)
+    by_no_rule += tuple(pattern(**names) for pattern in not_configured)
     in_folders = (exchanged.CRATE_CONFIGURATION,)  # which are an output as a whole
     paths = [pattern(**names) for pattern in kinds.DERIVED if pattern not in (*of_other_names, *in_folders)]
     paths += [paper.TABLE(table=name) for name in TABLES]

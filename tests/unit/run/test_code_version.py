@@ -120,7 +120,7 @@ def tokens(source: bytes) -> str:
 
 def test_a_digest_is_the_same_in_every_process_and_differs_between_rules() -> None:
     digests = [code_version(*functions) for functions in RULES.values()]
-    assert len(set(digests)) == len(RULES) >= 60
+    assert len(set(digests)) == len({*RULES.values()}) >= 60  # two rules search vectors by the same function
     assert all(len(digest) == 16 and int(digest, 16) >= 0 for digest in digests)
     program = f"from beirflow.run.code_version import code_version; print(*(code_version(*each) for each in {[*RULES.values()]}))"
     assert run(program).split() == digests
