@@ -9,6 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+FLAGS = "flags|Features"  # keys of the features of a processor in /proc/cpuinfo
+
 
 @dataclass(frozen=True)
 class Hardware:
@@ -48,16 +50,16 @@ class ModelHardware(Hardware):
 
 def processor() -> str:
     """Return the name of the processor."""
-    return _of_processor("model name").strip() or platform.processor() or platform.machine()
+    return of_processor("model name").strip() or platform.processor() or platform.machine()
 
 
 def features() -> str:
     """Return a digest of the features of the processor, by which kernels are chosen; empty if Linux does not report them."""
-    flags = _of_processor("flags|Features")
+    flags = of_processor(FLAGS)
     return sha256(flags.encode()).hexdigest()[:12] if flags else ""
 
 
-def _of_processor(keys: str) -> str:
+def of_processor(keys: str) -> str:
     """Return the entry of the first processor in /proc/cpuinfo with one of some keys; empty without one."""
     information = Path("/proc/cpuinfo")
     text = information.read_text(errors="replace") if information.is_file() else ""

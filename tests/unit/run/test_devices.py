@@ -6,6 +6,7 @@ import torch
 from beirflow.core.errors import DeviceError, ModelError
 from beirflow.models.computing.made import made_with
 from beirflow.run import devices
+from processors import AMD, processor_of
 
 MPS = torch.device("mps")
 
@@ -52,8 +53,32 @@ def test_products_that_round_to_fewer_bits_than_float32_are_refused(monkeypatch:
     devices.product_error.cache_clear()
     devices.require_exact_products(torch.device("cpu"))
     devices.product_error.cache_clear()
-    multiply, digits = torch.mm, 2.0**bits
-    monkeypatch.setattr(torch, "mm", lambda one, other: multiply((one * digits).round() / digits, other))
+    monkeypatch.setattr(devices, "prefers_onednn", lambda: False)
+    multiply, digits = torch.nn.functional.linear, 2.0**bits
+    monkeypatch.setattr(torch.nn.functional, "linear", lambda one, *other: multiply((one * digits).round() / digits, *other))
     with pytest.raises(DeviceError, match=r"products of float32 on cpu are off by 2\.4e-04, so that no search there is exact"):
         devices.require_exact_products(torch.device("cpu"))
     devices.product_error.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("vendor", "flags", "leaves"),
+    [
+        ("AuthenticAMD", "fpu avx2 avx512f avx512_bf16", True),  # Zen 4
+        ("AuthenticAMD", "fpu avx2", False),  # Zen 3
+        ("AuthenticAMD", "fpu avx512fp16", False),
+        ("GenuineIntel", "fpu avx2 avx512f", False),
+        ("", "asimd bf16", False),  # Arm has no vendor
+    ],
+)
+def test_mkl_leaves_avx512_to_onednn_on_processors_of_amd(vendor: str, flags: str, leaves: bool) -> None:
+    assert devices.mkl_leaves_avx512(vendor, flags) is leaves
+
+
+def test_onednn_that_an_environment_lets_round_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As ONEDNN_DEFAULT_FPMATH_MODE=BF16 does."""
+    with processor_of(AMD):
+        assert devices.prefers_onednn()
+        devices.prefers_onednn.cache_clear()
+        monkeypatch.setattr(devices, "_multiply_by_onednn", lambda one, other, bias=None: one.bfloat16().float() @ other.T)
+        assert not devices.prefers_onednn()

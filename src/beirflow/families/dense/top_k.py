@@ -22,7 +22,7 @@ from beirflow.families.dense.chunk import SIZES, Block, Chunk, InMemoryChunk, Ve
 from beirflow.models.computing.arrival import send
 from beirflow.ranking.ranking import Cut, Hits, no_hits
 from beirflow.ranking.shortlist import SLICES, Shortlist, kth_largest, places_from, rank_in_sample, search_with_guess
-from beirflow.run.devices import require_exact_products, within_memory
+from beirflow.run.devices import multiply, require_exact_products, within_memory
 from beirflow.run.threads import Threads
 
 warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
@@ -141,7 +141,7 @@ class _Look(NamedTuple):
 
     def at(self, queries: slice) -> None:
         """Add to the shortlist the documents that count for some of the queries."""
-        scores = self.chunk.queries[queries] @ self.block.vectors.T
+        scores = multiply(self.chunk.queries[queries], self.block.vectors)
         first, last = np.searchsorted(self.left_out[0], [queries.start, queries.stop])
         if first < last:
             query, row = (torch.from_numpy(each[first:last]).to(scores.device) for each in self.left_out)
@@ -179,7 +179,7 @@ def _guess(chunk: Chunk, k: int) -> np.ndarray:
 
     def look(some: slice) -> None:
         """Guess the k-th best score of some queries from the sample."""
-        guess[some] = (kth_largest(chunk.queries[some] @ sample.T, rank) - bounds[some]).cpu().numpy()
+        guess[some] = (kth_largest(multiply(chunk.queries[some], sample), rank) - bounds[some]).cpu().numpy()
 
     chunk.threads.share(look, len(guess), max(1, chunk.queries_at_once // 8))
     return guess

@@ -14,7 +14,7 @@ import torch
 from beirflow.families.late_interaction.vectors import LONGEST, TokenVectors
 from beirflow.models.computing.arrival import send
 from beirflow.ranking.shortlist import places_of
-from beirflow.run.devices import fast_type
+from beirflow.run.devices import fast_type, multiply
 
 UNIT_ROUNDOFF = {torch.float32: 2.0**-24, torch.float16: 2.0**-21}
 """Error of an addition in a product of vectors of a type, relative to the sum of the absolute values of what is added.
@@ -114,19 +114,17 @@ def fast_scores(queries: Queries, blocks: Blocks) -> torch.Tensor:
     rows = max(len(block) * block.shape[1] for block in blocks.vectors)
     similar = torch.empty((rows, number * longest), device=flat.device)  # again and again, so that it stays in the caches
     for first, block in zip(blocks.bounds.tolist(), blocks.vectors, strict=False):
-        here = similar[: len(block) * block.shape[1]]
-        _multiply(block.view(-1, dim), flat, here)
+        here = _multiply(block.view(-1, dim), flat, similar[: len(block) * block.shape[1]])
         best = _largest(here.view(len(block), -1, number * longest))
         scores[:, first : first + len(block)] = best.view(-1, number, longest).sum(dim=2).T
     return scores
 
 
-def _multiply(some: torch.Tensor, others: torch.Tensor, products: torch.Tensor) -> None:
-    """Multiply matrices of the type of fast products into one in float32."""
+def _multiply(some: torch.Tensor, others: torch.Tensor, products: torch.Tensor) -> torch.Tensor:
+    """Multiply matrices of the type of fast products into one in float32, for which there is room."""
     if some.dtype == torch.float32:
-        torch.mm(some, others, out=products)
-    else:
-        torch.mm(some, others, out_dtype=torch.float32, out=products)
+        return multiply(some, others.T, out=products)
+    return torch.mm(some, others, out_dtype=torch.float32, out=products)
 
 
 def _largest(similar: torch.Tensor) -> torch.Tensor:

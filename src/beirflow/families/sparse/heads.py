@@ -18,9 +18,10 @@ from beirflow.core.errors import ModelError
 from beirflow.families.sparse.layouts import Part
 from beirflow.models.card_modules import RUN_THE_LIBRARY
 from beirflow.models.computing.folder_tokenizer import tokenizer_of
-from beirflow.models.computing.loading import LOCAL, check_weights, load_whole, loading_from, read_tensors
+from beirflow.models.computing.loading import LOCAL, check_weights, load_whole, loading_from, read_tensors, with_fast_products
 from beirflow.models.computing.model_limits import known_tokens, readable_tokens, refuse_token_types
 from beirflow.models.model_json import read_json_file
+from beirflow.run.devices import multiply
 
 CPU_TOKENS, CPU_TERMS = 1024, 512
 """Positions and terms of a block on a CPU, 2 MB in float32, so that its logits are pooled before they leave the caches of two
@@ -79,8 +80,7 @@ def pool_terms(
         flat = states[rows].reshape(-1, dim)
         for matrix, bias, pooled in zip(matrices, biases, torch.split(weights[rows], width, dim=1), strict=True):
             shape = flat.shape[0], matrix.shape[0]
-            logits = buffer[: shape[0] * shape[1]].view(shape)
-            torch.mm(flat, matrix.T, out=logits)
+            logits = multiply(flat, matrix, out=buffer[: shape[0] * shape[1]].view(shape))
             of_texts = logits.view(-1, positions, shape[1])
             pooled.copy_(of_texts.amax(dim=1) if pooling == "max" else _sum(of_texts, mask[rows], bias, activation))
     if pooling == "sum":
@@ -173,7 +173,7 @@ def _split(model: Any, ids: torch.Tensor, expected: torch.Tensor, tolerance: flo
         parent, _, name = place.rpartition(".")
         setattr(model.get_submodule(parent), name, torch.nn.Identity())  # now the model returns the input of that layer
         with suppress(AttributeError, IndexError, RuntimeError, TypeError):  # of a head that does not call that layer
-            difference = (torch.nn.functional.linear(_logits(model, ids), *vocabulary).float() - expected.float()).abs().max()
+            difference = (multiply(_logits(model, ids), *vocabulary).float() - expected.float()).abs().max()
             if difference <= tolerance * expected.float().abs().max().clamp_min(1e-30):
                 return vocabulary
     problem = f"the logits of the {model.config.model_type} model are not the products of its last layer"
@@ -196,7 +196,7 @@ def _load_unicoil(part: Part, dtype: torch.dtype, device: torch.device, tokenize
 
     weights = {name.removeprefix("coil_encoder."): value for name, value in _tensors(part).items()}
     config = AutoConfig.from_pretrained(part.folder, **LOCAL)
-    model = AutoModel.from_config(config)
+    model = with_fast_products(AutoModel.from_config(config))
     # Checkpoints of different authors have these prefixes or not.
     own = {name.removeprefix("bert."): value for name, value in weights.items() if not name.startswith("tok_proj.")}
     missing, unexpected = model.load_state_dict(own, strict=False)

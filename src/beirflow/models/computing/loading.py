@@ -19,7 +19,7 @@ from beirflow.models.computing.folder_tokenizer import LOCAL as LOCAL
 from beirflow.models.native_class import NAMES
 from beirflow.models.refused_code import refuse_code, refuse_old_transformers
 from beirflow.models.settings import ONNX
-from beirflow.run.devices import compute_exactly
+from beirflow.run.devices import compute_exactly, multiply, prefers_onednn
 
 NOTHING = "(?!)"  # a pattern that matches nothing
 
@@ -43,7 +43,23 @@ def load_model(kind: Any, folder: Path, weights: str, dtype: torch.dtype, **opti
     # Pickles, too, are read as tensors alone.
     tensors = {"use_safetensors": weights.endswith(".safetensors"), "weights_only": True}
     model, report = kind.from_pretrained(folder, dtype=dtype, output_loading_info=True, **tensors, **options, **LOCAL)
-    return model, report
+    return with_fast_products(model), report
+
+
+class Linear(torch.nn.Linear):
+    """A layer with the products of :func:`multiply` where nothing is trained."""
+
+    def forward(self, vectors: torch.Tensor) -> torch.Tensor:
+        """Multiply vectors of shape (..., in) to (..., out)."""
+        return multiply(vectors, self.weight, self.bias) if torch.is_inference_mode_enabled() else super().forward(vectors)
+
+
+def with_fast_products(model: Any) -> Any:
+    """Return a model whose layers have the products of :func:`multiply`, where these are not torch's; the weights stay."""
+    for module in model.modules() if prefers_onednn() else ():
+        if type(module) is torch.nn.Linear:  # what derives from it computes something else
+            module.__class__ = Linear
+    return model
 
 
 def _make_masks_without_waiting() -> None:

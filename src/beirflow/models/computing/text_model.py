@@ -13,7 +13,7 @@ from beirflow.models.computing.batching import Tokens
 from beirflow.models.computing.failing import in_words
 from beirflow.models.computing.made import made_with
 from beirflow.models.computing.token_budget import TokenBudget
-from beirflow.run.devices import choose_device, choose_precision
+from beirflow.run.devices import choose_device, choose_precision, prefers_onednn
 
 Window = TypeVar("Window")
 Result = TypeVar("Result")
@@ -56,8 +56,9 @@ class TextModel(Recorded):
         return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device, self.assumed)}
 
     def computation(self) -> dict[str, Any]:
-        """Return batches, threads and processor."""
-        return self.budget.computation()
+        """Return batches, threads and processor, and the library of its products where it is not torch's usual one."""
+        by_onednn = self.device.type == "cpu" and self.dtype == torch.float32 and prefers_onednn()
+        return {**self.budget.computation(), **({"products": "oneDNN"} if by_onednn else {})}
 
     def counts_of(self, kind: str) -> dict[str, int]:
         """Return both counts."""

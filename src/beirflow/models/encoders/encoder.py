@@ -162,7 +162,8 @@ class TransformersEncoder(TextModel):
 
     def computation(self) -> dict[str, Any]:
         """Return batches, threads, of a graph those with which it was opened, and processor, for the record."""
-        return self.budget.computation(getattr(self.backbone, "threads", None))
+        of_model = isinstance(self.backbone, Backbone)
+        return super().computation() if of_model else self.budget.computation(getattr(self.backbone, "threads", None))
 
     def described(self) -> dict[str, Any]:
         """Describe the way from a text to its vector, for the record."""

@@ -15,9 +15,11 @@ from beirflow.families.dense import chunk, top_k
 from beirflow.families.dense.chunk import Chunk, Sizes
 from beirflow.ranking import ranking, shortlist
 from beirflow.ranking.ranking import Cut, byte_order
+from beirflow.run.devices import multiply
 from beirflow.run.threads import Threads
 from listening import heard, short_of_memory
 from pairs import pairs
+from processors import AMD, processor_of
 
 CPU = torch.device("cpu")
 Hits = list[tuple[int, int, float]]
@@ -91,6 +93,14 @@ def test_the_top_k_is_that_of_brute_force(monkeypatch: pytest.MonkeyPatch, kind:
     monkeypatch.setattr(top_k, "SMALLEST_SAMPLE", sample)
     vectors = random_vectors(kind, 7, seed=1), random_vectors(kind, 200)
     assert exact(vectors, ids_for(200), k) == brute_force(vectors, ids_for(200), k)
+
+
+@pytest.mark.parametrize("kind", ["normal", "whole", "duplicates", "equal"])
+def test_the_top_k_is_that_of_brute_force_where_onednn_multiplies(kind: str) -> None:
+    vectors = random_vectors(kind, 70, seed=1), random_vectors(kind, 200)
+    with processor_of(AMD) as products:
+        assert exact(vectors, ids_for(200), 10) == brute_force(vectors, ids_for(200), 10)
+    assert products
 
 
 @pytest.mark.parametrize(("count", "queries", "similarity"), pairs([0, 1, 2], [0, 1, 3], ["dot", "cosine"]))
@@ -332,8 +342,11 @@ def test_fast_scores_lie_within_their_bounds(dim: int, sizes: tuple[float, float
         chunk = Chunk(torch.from_numpy(queries), documents, np.full((50, 1), -1), "dot", threads)
         [block] = chunk.blocks()
         bounds = top_k._error_bounds(chunk, block.longest)
-    far = np.abs(queries @ documents.T - queries.astype(np.float64) @ documents.astype(np.float64).T).max(axis=1)
-    assert (far <= bounds.numpy()).all()
+    exact_products = queries.astype(np.float64) @ documents.astype(np.float64).T
+    with processor_of(AMD):
+        by_onednn = multiply(torch.from_numpy(queries), torch.from_numpy(documents)).numpy()
+    for fast in (queries @ documents.T, by_onednn):
+        assert (np.abs(fast - exact_products).max(axis=1) <= bounds.numpy()).all()
 
 
 class Summed(TorchDispatchMode):

@@ -18,6 +18,7 @@ from beirflow.families.late_interaction.search import exact_top_k
 from beirflow.families.late_interaction.vectors import TokenVectors, read_segments
 from beirflow.ranking.ranking import Cut, byte_order
 from listening import short_of_memory
+from processors import AMD, processor_of
 from token_vectors import Hit, best, random_vectors, text_scores, written
 
 CPU = torch.device("cpu")
@@ -30,26 +31,27 @@ def found(queries: TokenVectors, path: Path, ids: list[str], k: int, excluded: n
     return list(zip(*(column.tolist() for column in hits), strict=True))
 
 
-def cut_off(some: torch.Tensor, others: torch.Tensor, products: torch.Tensor) -> None:
+def cut_off(some: torch.Tensor, others: torch.Tensor, products: torch.Tensor) -> torch.Tensor:
     """Multiply as a tensor core that adds 16 products at a time, and cuts each sum off at 2 ** -22."""
     products.zero_()
     for first in range(0, some.shape[1], 16):
         part = slice(first, first + 16)
         products += some[:, part].float() @ others[part].float()
         products.mul_(2.0**22).trunc_().mul_(2.0**-22)
+    return products
 
 
-def as_far_as_allowed(some: torch.Tensor, others: torch.Tensor, products: torch.Tensor) -> None:
+def as_far_as_allowed(some: torch.Tensor, others: torch.Tensor, products: torch.Tensor) -> torch.Tensor:
     """Multiply as far off as the bound allows, to a side that the numbers decide."""
     error = some.shape[1] * max_sim.UNIT_ROUNDOFF[torch.float16]
     far = error * some.double().norm(dim=1)[:, None] * others.double().norm(dim=0)
-    products.copy_(some.double() @ others.double() + 0.99 * far * torch.randn(products.shape).sign())
+    return products.copy_(some.double() @ others.double() + 0.99 * far * torch.randn(products.shape).sign())
 
 
 HALF = [None, cut_off, as_far_as_allowed]
 
 
-def multiply_in_half(patch: pytest.MonkeyPatch, multiply: Callable[..., None] | None) -> None:
+def multiply_in_half(patch: pytest.MonkeyPatch, multiply: Callable[..., torch.Tensor] | None) -> None:
     """Let the search multiply vectors in half precision, by a function, if there is one."""
     if multiply:
         patch.setattr(max_sim, "fast_type", lambda _: torch.float16)
@@ -74,7 +76,7 @@ def test_the_top_k_is_that_of_brute_force(
     tokens: int | None,
     segment: int,
     spare: int,
-    multiply: Callable[..., None] | None,
+    multiply: Callable[..., torch.Tensor] | None,
 ) -> None:
     rng = np.random.default_rng(seed)
     documents = random_vectors(rng, rng.integers(1, 20, size=texts), tokens=tokens)
@@ -94,6 +96,16 @@ def test_the_top_k_is_that_of_brute_force(
         patch.setitem(max_sim.SIZES, "cpu", Sizes(11, 30, 1 + seed % 9, 64, 40))
         path = written(documents, indices, Path(folder) / "v.arrow", at_once=1 + seed % 7)
         assert found(asked, path, ids, k, excluded) == best(expected, ids, k)
+
+
+def test_the_top_k_is_that_of_brute_force_where_onednn_multiplies(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    documents, asked = (random_vectors(rng, rng.integers(1, most, size=60), tokens=12) for most in (20, 9))
+    ids = [f"d{number}" for number in rng.permutation(60)]
+    with processor_of(AMD) as products:
+        path = written(documents, range(60), tmp_path / "v.arrow")
+        assert found(asked, path, ids, 7) == best(text_scores(asked, documents), ids, 7)
+    assert products
 
 
 def test_where_memory_runs_out_blocks_are_halved_and_hits_stay(
@@ -124,7 +136,7 @@ def test_all_documents_may_tie(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cancels", [False, True])
 @pytest.mark.parametrize("multiply", HALF)
 def test_scores_that_float32_cannot_tell_apart_are_told_apart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, multiply: Callable[..., None] | None, cancels: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, multiply: Callable[..., torch.Tensor] | None, cancels: bool
 ) -> None:
     """Texts whose scores differ by less than a fast pass is wrong by; of which hardly anything remains where products cancel."""
     multiply_in_half(monkeypatch, multiply)

@@ -1,0 +1,127 @@
+"""Where oneDNN multiplies, every model gives what it gives by torch's own products."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from beirflow.families.late_interaction.encoder import TokenEncoder
+from beirflow.families.late_interaction.settings import LateSettings
+from beirflow.families.sparse.files import Rows
+from beirflow.families.sparse.layouts import read_parts
+from beirflow.families.sparse.settings import SparseSettings
+from beirflow.families.sparse.weigher import Weigher
+from beirflow.models.computing.loading import with_fast_products
+from beirflow.models.computing.text_model import TextModel
+from beirflow.models.encoders.encoder import TransformersEncoder
+from beirflow.models.settings import EncoderSettings
+from loaded_scorers import loaded
+from processors import AMD, INTEL, processor_of
+from tiny_answers import save_tiny_monot5, save_tiny_qwen3
+from tiny_bert import ARCHITECTURES, WORDS, save_model
+from tiny_colbert import save_colbert
+from tiny_cross_encoder import KINDS, save_cross_encoder
+from tiny_sparse import save_masked_lm, save_sparta, save_unicoil, spread
+from zoo import of_bert, t5
+
+TEXTS = ["w1 w2 w3", "", "w5", "w7 w7 w8 unknown", " ".join(WORDS[:60]), "w9 w1 w9", " ".join(WORDS[3:40])]
+HOW: dict[str, Any] = {"device": "cpu", "precision": "float32", "token_budget": 200}
+
+Loaded = tuple[TextModel, np.ndarray]
+
+
+def encoded(folder: Path, pooling: Any = None, **how: Any) -> tuple[TransformersEncoder, np.ndarray]:
+    encoder = TransformersEncoder(EncoderSettings("tiny", str(folder), pooling=pooling), folder, **(HOW | how))
+    return encoder, encoder.encode_corpus(TEXTS)
+
+
+def weighed(folder: Path, **settings: Any) -> Loaded:
+    weigher = Weigher("s", read_parts(SparseSettings("s", model=str(folder), **settings)).of("documents"), **HOW)
+    return weigher, spread(Rows.together(list(weigher.windows(TEXTS, "documents"))), weigher.terms)
+
+
+def token_vectors(folder: Path) -> Loaded:
+    encoder = TokenEncoder(LateSettings("mine", model=str(folder)), folder, "documents", **HOW)
+    return encoder, np.concatenate([part.vectors for part in encoder.windows(TEXTS)])
+
+
+def scored(folder: Path, **settings: Any) -> Loaded:
+    scorer = loaded(folder, **settings)
+    return scorer, scorer.scores([("w1 w2", text) for text in TEXTS])
+
+
+MODELS: dict[str, tuple[Callable[[Path], Path], Callable[[Path], Loaded]]] = {
+    **{
+        f"{kind} {pooling} {sizes}": (
+            lambda folder, kind=kind, sizes=sizes: save_model(kind, folder, **sizes),
+            lambda folder, pooling=pooling: encoded(folder, pooling),
+        )
+        for kind, sizes, pooling in ARCHITECTURES
+    },
+    "MPNet": (of_bert("mean", model_type="mpnet"), encoded),
+    "T5": (t5, encoded),
+    "SPLADE": (save_masked_lm, weighed),
+    "uniCOIL": (save_unicoil, lambda folder: weighed(folder, head="unicoil")),
+    "SPARTA": (save_sparta, lambda folder: weighed(folder, head="sparta")),
+    "ColBERT": (save_colbert, token_vectors),
+    **{f"cross-encoder {kind}": (lambda folder, kind=kind: save_cross_encoder(folder, kind), scored) for kind in KINDS},
+    "monoT5": (save_tiny_monot5, lambda folder: scored(folder, kind="monot5")),
+    "Qwen 3 reranker": (save_tiny_qwen3, lambda folder: scored(folder, kind="qwen3-reranker")),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_results_are_those_of_torch_within_rounding_and_the_record_names_the_library(tmp_path: Path, name: str) -> None:
+    build, compute = MODELS[name]
+    folder = build(tmp_path)
+    with processor_of(INTEL) as products:
+        usual, expected = compute(folder)
+        made, computation = usual.made(), usual.computation()
+        assert not products
+    with processor_of(AMD) as products:
+        model, found = compute(folder)
+        assert products
+        assert model.made() == made
+        assert model.computation() == computation | {"products": "oneDNN"}
+    assert np.abs(expected).max() > 0
+    np.testing.assert_allclose(found, expected, atol=2e-5, rtol=2e-5)
+
+
+def test_half_precision_is_left_to_torch(tiny_bert: Path) -> None:
+    with processor_of(AMD) as products:
+        model, _ = encoded(tiny_bert, "mean", precision="bfloat16")
+        assert "products" not in model.computation()
+    assert not products
+
+
+def test_weights_and_training_stay_those_of_torch(tiny_bert: Path) -> None:
+    weights, gradients = [], []
+    for vendor in (INTEL, AMD):
+        with processor_of(vendor) as products:
+            encoder, _ = encoded(tiny_bert, "mean")
+            products.clear()
+            texts = encoder.tokens_of(TEXTS, "documents")
+            encoder.vectors_of(texts, np.array([0, 4]), "documents").square().sum().backward()
+            assert not products
+        parameters = dict(encoder.model.named_parameters())
+        weights.append({name: tensor.detach() for name, tensor in parameters.items()})
+        gradients.append({name: tensor.grad for name, tensor in parameters.items() if tensor.grad is not None})
+    for ours, theirs in (weights, gradients):
+        assert ours
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("shape", "bias"), [((12,), True), ((1, 12), True), ((0, 12), True), ((2, 3, 12), False), ((2, 0, 12), True)]
+)
+def test_products_have_every_shape_that_a_layer_has(shape: tuple[int, ...], bias: bool) -> None:
+    layer, vectors = torch.nn.Linear(12, 20, bias=bias), torch.randn(shape)
+    with torch.inference_mode(), processor_of(AMD) as products:
+        expected = layer(vectors)
+        assert not products
+        found = with_fast_products(layer)(vectors)
+    assert products == [(20, 12)]
+    torch.testing.assert_close(found, expected)
