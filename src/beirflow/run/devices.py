@@ -137,7 +137,7 @@ def multiply(
 @cache
 def prefers_onednn() -> bool:
     """Test whether oneDNN multiplies float32 matrices faster than MKL here, and as exactly, whatever the environment tells it."""
-    libraries = torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()
+    libraries = torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
     if not libraries or not mkl_leaves_avx512(of_processor("vendor_id"), of_processor(FLAGS)):
         return False
     compute_exactly()

@@ -1,6 +1,7 @@
 """Where oneDNN multiplies, every model gives what it gives by torch's own products."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +56,7 @@ def scored(folder: Path, **settings: Any) -> Loaded:
 
 MODELS: dict[str, tuple[Callable[[Path], Path], Callable[[Path], Loaded]]] = {
     **{
-        f"{kind} {pooling} {sizes}": (
-            lambda folder, kind=kind, sizes=sizes: save_model(kind, folder, **sizes),
-            lambda folder, pooling=pooling: encoded(folder, pooling),
-        )
+        f"{kind} {pooling} {sizes}": (partial(save_model, kind, **sizes), partial(encoded, pooling=pooling))
         for kind, sizes, pooling in ARCHITECTURES
     },
     "MPNet": (of_bert("mean", model_type="mpnet"), encoded),
@@ -67,7 +65,7 @@ MODELS: dict[str, tuple[Callable[[Path], Path], Callable[[Path], Loaded]]] = {
     "uniCOIL": (save_unicoil, lambda folder: weighed(folder, head="unicoil")),
     "SPARTA": (save_sparta, lambda folder: weighed(folder, head="sparta")),
     "ColBERT": (save_colbert, token_vectors),
-    **{f"cross-encoder {kind}": (lambda folder, kind=kind: save_cross_encoder(folder, kind), scored) for kind in KINDS},
+    **{f"cross-encoder {kind}": (partial(save_cross_encoder, kind=kind), scored) for kind in KINDS},
     "monoT5": (save_tiny_monot5, lambda folder: scored(folder, kind="monot5")),
     "Qwen 3 reranker": (save_tiny_qwen3, lambda folder: scored(folder, kind="qwen3-reranker")),
 }
@@ -104,7 +102,7 @@ def test_weights_and_training_stay_those_of_torch(tiny_bert: Path) -> None:
             encoder, _ = encoded(tiny_bert, "mean")
             products.clear()
             texts = encoder.tokens_of(TEXTS, "documents")
-            encoder.vectors_of(texts, np.array([0, 4]), "documents").square().sum().backward()
+            encoder.vectors_of(texts, np.array([0, 4]), "documents").square().sum().backward()  # type: ignore[no-untyped-call]
             assert not products
         parameters = dict(encoder.model.named_parameters())
         weights.append({name: tensor.detach() for name, tensor in parameters.items()})
