@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import steps
 from beirflow import SNAKEFILE
-from beirflow.audit.scratch import Scratch
 from beirflow.config.experiment import Experiment
 from beirflow.config.load import load_experiment
 from beirflow.config.rule_inputs import corpus_of
@@ -20,6 +19,7 @@ from beirflow.extensions.beir_paper import layout as paper
 from beirflow.extensions.beir_paper import registry as of_paper
 from beirflow.report.registry import functions
 from beirflow.run.rules_of_snakefile import rule_jobs
+from beirflow.run.scratch import Scratch
 from latencies import write_latency
 from warm_snakemake import parse_each_rule_file_once
 from workflow_runs import small_dataset, tiny_system

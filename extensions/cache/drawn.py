@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from beirflow.audit.sample.representations import distance, rows_of
 from beirflow.config.families import FAMILIES
 from beirflow.core.errors import DataError
 from beirflow.core.verified import reading
 from beirflow.core.writing import PARTIAL
 from beirflow.data.corpus_files import Documents, Queries
 from beirflow.families.rerank.pairs import Pairs, pairs_of_block
+from beirflow.families.rows import distance, rows_of
 from beirflow.models.computing.model_settings import Computing
 from beirflow.run.rule_call import Work
 

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from beirflow.audit.chain import is_whole
 from beirflow.audit.checks import UNREADABLE
 from beirflow.audit.folder.listing import list_folder, printable
-from beirflow.audit.folder.reading import part, read_columns, read_record
+from beirflow.audit.folder.reading import is_whole, part, read_columns, read_record
 from beirflow.config.main_measure import MAIN_MEASURE
 from beirflow.core import layout, patterns
 from beirflow.core.errors import DataError, VerdictError

@@ -80,7 +80,9 @@ class _Describer:
             if (self.chain.folder / path).is_file():
                 self._file(path)
         parameters = [self._parameter(workflow, key, value) for key, value in part(self.manifest, "configuration").items()]
-        actions = [self._action(workflow, *pair) for pair in self.chain.evaluated]
+        corpora = self.chain.corpora  # the mean of forums has no metrics of its own
+        evaluated = [pair for pair in layout.METRICS.pairs_in(self.chain.claims) if pair[1] in corpora]
+        actions = [self._action(workflow, *pair) for pair in evaluated]
         whole = self._thing(
             "#evaluation",
             "CreateAction",

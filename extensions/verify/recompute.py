@@ -9,24 +9,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from beirflow.audit.sample.rebuild import write_corpus
-from beirflow.audit.scratch import scratch
+from beirflow.audit.sample.rebuild import Texts, with_pool, write_corpus
 from beirflow.config.experiment import Experiment
 from beirflow.core import layout
 from beirflow.core.errors import BeirflowError, DataError
 from beirflow.data.document_text import split_title_and_text
 from beirflow.families.system import System
+from beirflow.run.scratch import scratch
 
 
 @dataclass(frozen=True)
-class Pool:
+class Pool(Texts):
     """Drawn queries and documents of a prepared corpus."""
-
-    dataset: str
-    record: Mapping[str, Any]  # of the corpus
-    queries: pa.Table
-    qrels: pa.Table
-    documents: pa.Table
 
     def of(self, queries: list[str], documents: list[str]) -> "Pool":
         """Return a part of it."""
@@ -78,24 +72,10 @@ def recompute(
 ) -> Iterator[tuple[str, Scores | str]]:
     """Yield the name of each system with its scores of a pool, or why it cannot compute them."""
     count = pool.documents.num_rows
-    alone: dict[str, Any] = {"shares_texts_with": None, "sample_documents": None, "sample_queries": None}
-    dataset = replace(experiment.datasets[pool.dataset], documents=count, queries=pool.queries.num_rows, **alone)
-    config = {
-        **experiment.config,
-        "systems": list(systems),
-        "chunk_documents": count,
-        "top_k": count,
-        "precision": precision,
-        "keep_representations": True,
-    }
-    here = replace(
-        experiment,
-        config=config,
-        systems={**experiment.systems, **systems},
-        datasets={**experiment.datasets, pool.dataset: dataset},
-    )
-    with scratch(here) as place:
-        write_corpus(place, pool.dataset, pool.record, pool.queries, pool.qrels, pool.documents)
+    config: dict[str, Any] = {"systems": list(systems), "precision": precision, "keep_representations": True}
+    here = with_pool(experiment, pool.dataset, count, pool.queries.num_rows, chunk_documents=count, top_k=count, **config)
+    with scratch(replace(here, systems={**experiment.systems, **systems})) as place:
+        write_corpus(place, pool)
         for name in systems:
             path = layout.RUN(system=name, dataset=pool.dataset)
             try:

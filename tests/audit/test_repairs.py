@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from beirflow.audit.audit import audit
-from beirflow.audit.repairs import Call, Repairs, quoted
+from beirflow.audit.repairs import Call, quoted
 from beirflow.config.load import load_experiment
 from beirflow.core.layout import LOG, job_error
 from beirflow.core.writing import own_partial
@@ -49,8 +49,8 @@ def test_a_repair_that_is_pasted_moves_what_it_names_and_does_nothing_else(forge
 
 def test_a_repair_repeats_how_the_audit_was_called(tmp_path: Path) -> None:
     config = {"datasets": ["a b", "c"], "device": "cpu", "command": {"audit": {"manifest_sha256": "0" * 64}}}
-    call = Call("/code/Snakefile", str(tmp_path), ["my conf.yaml", "/etc/more.yaml"], config)
-    words = shlex.split(Repairs("results/demo", call, "now").make_again(["runs/x/y.json"], ["runs/x/y.json", "summary.csv"]))
+    call = Call("/code/Snakefile", str(tmp_path), ["my conf.yaml", "/etc/more.yaml"], config, stamp="now")
+    words = shlex.split(call.make_again(Path("results/demo"), ["runs/x/y.json"], ["runs/x/y.json", "summary.csv"]))
     assert words[:3] == ["mkdir", "-p", f"{tmp_path}/results/demo-aside-now/runs/x/"]
     moved = ["mv", f"{tmp_path}/results/demo/runs/x/y.json", f"{tmp_path}/results/demo-aside-now/runs/x/"]
     assert words[3:8] == ["&&", *moved, "&&"]

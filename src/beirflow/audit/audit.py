@@ -65,10 +65,10 @@ def audit(
     if audited != folder:
         call = replace(call, config={**call.config, "results": audited})  # where a repair writes
     if not (Path(audited) / MANIFEST).is_file():
-        problem = f"{audited}: there is no {MANIFEST}, so no finished results to audit"
+        todo = f"make them with: {call.snakemake([f'{folder}/{SUMMARY}'])}"
         if audited != folder:
-            raise DataError(f"{problem}; name the folder of a manifest, such as {Path(audited, 'results')}")
-        raise DataError(f"{problem}; make them with: {call.snakemake([f'{folder}/{SUMMARY}'])}")
+            todo = f"name the folder of a manifest, such as {Path(audited, 'results')}"
+        raise DataError(f"{audited}: there is no {MANIFEST}, so no finished results to audit; {todo}")
     seed = secrets.randbits(SEED_BITS) if seed is None else seed
     chain, sections = run_checks(Path(audited), experiment, sample, seed, call=call, published=published)
     checks = [check for section in sections.values() for check in section]
@@ -106,34 +106,28 @@ def run_checks(
     folder: Path, experiment: Experiment, sample: int, seed: int, *, call: Call | None = None, published: Published | None = None
 ) -> tuple[Chain, Sections]:
     """Return the chain, without a manifest where it cannot be used, and all checks by section; write nothing into the folder."""
-    chain = Chain(folder, call=call or Call())
+    chain, published = Chain(folder, call=call or Call()), published or Published()
+    configured = cache(lambda: configured_experiment(chain, experiment))
+    # Later checks rely on the digests that earlier ones compare.
+    plan: list[tuple[str, Callable[[], Iterable[Check]]]] = [
+        ("chain", partial(check_published_digest, chain, published)),
+        ("chain", partial(check_digests, chain)),
+        ("chain", partial(check_leftovers, chain)),
+        ("configuration", partial(check_configured, chain, experiment)),
+        ("replay", lambda: check_replay(chain, configured())),
+        ("sample", lambda: check_samples(chain, configured(), sample, seed)),
+        ("published scores", partial(check_published, chain, experiment)),
+    ]
     sections: Sections = {"chain": []}
     try:
         with chain.limits:
             sections["chain"] += check_manifest(chain)
-            if chain.manifest:
-                for name, check in _plan(chain, experiment, sample, seed, published or Published()):
-                    # A manifest that was written by others may lack anything.
-                    sections.setdefault(name, []).extend(chain.guarded(f"{name} can be checked", MANIFEST, check))
+            for name, check in plan if chain.manifest else ():
+                # A manifest that was written by others may lack anything.
+                sections.setdefault(name, []).extend(chain.guarded(f"{name} can be checked", MANIFEST, check))
     except LimitError as error:
         sections["chain"].append(Check("files can be read", FAILED, str(error), results=(EVERYTHING,)))
     return chain, sections
-
-
-def _plan(
-    chain: Chain, auditor: Experiment, sample: int, seed: int, published: Published
-) -> list[tuple[str, Callable[[], Iterable[Check]]]]:
-    """Return the checks with their sections, in order: later ones rely on the digests that earlier ones compare."""
-    configured = cache(lambda: configured_experiment(chain, auditor))
-    return [
-        ("chain", partial(check_published_digest, chain, published)),
-        ("chain", partial(check_digests, chain)),
-        ("chain", partial(check_leftovers, chain)),
-        ("configuration", partial(check_configured, chain, auditor)),
-        ("replay", lambda: check_replay(chain, configured())),
-        ("sample", lambda: check_samples(chain, configured(), sample, seed)),
-        ("published scores", partial(check_published, chain, auditor)),
-    ]
 
 
 def _printable(value: Any) -> Any:

@@ -27,15 +27,15 @@ from beirflow.audit.checks import (
 )
 from beirflow.audit.folder.limits import Limits
 from beirflow.audit.folder.listing import Listing, list_folder
-from beirflow.audit.folder.reading import open_parquet, part, read_record
-from beirflow.audit.repairs import Call, Repairs
+from beirflow.audit.folder.reading import check_unpacked, part, read_whole
+from beirflow.audit.repairs import Call
 from beirflow.config.manifest import TUNED_ON
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.kinds import CHUNKS_OF_REPRESENTATIONS, PAGE_RECORDS, REPRESENTATIONS, is_one_of
 from beirflow.core.layout import MANIFEST, METRICS, RUN, SUMMARY
 from beirflow.core.patterns import is_safe
-from beirflow.core.records import RECORD_DIGEST, SHA256, format_problem, read_json
+from beirflow.core.records import SHA256
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """Error numbers of a full disk, which is no fault of the results."""
@@ -84,11 +84,6 @@ class Chain:
         return Limits(sum((self.folder / path).lstat().st_blocks << 9 for path in self.listing.files))
 
     @cached_property
-    def repairs(self) -> Repairs:
-        """Return the repair commands of these results."""
-        return Repairs(str(self.folder), self.call)
-
-    @cached_property
     def listing(self) -> Listing:
         """Return the content of the folder."""
         return list_folder(self.folder)
@@ -96,13 +91,8 @@ class Chain:
     @property
     def corpora(self) -> dict[str, Mapping[str, Any]]:
         """By name, the corpora that the manifest names: fields of :class:`~beirflow.data.catalogue.dataset.Dataset`."""
-        rows = {**self.tuning_rows, **part(self.manifest, "datasets", kind=dict)}
+        rows = {**self.manifest.get(TUNED_ON, {}), **part(self.manifest, "datasets", kind=dict)}
         return {corpus["name"]: corpus for corpora in rows.values() for corpus in corpora}
-
-    @property
-    def tuning_rows(self) -> dict[str, Any]:
-        """By dataset that is not evaluated, but on which systems were tuned, its corpora; in the form of ``datasets``."""
-        return part(self.manifest, TUNED_ON, kind=dict) if TUNED_ON in self.manifest else {}
 
     @property
     def means(self) -> dict[str, Result]:
@@ -124,11 +114,6 @@ class Chain:
         """Systems and corpora that have a run, including systems that only other systems need."""
         return RUN.pairs_in(self.claims)
 
-    @property
-    def evaluated(self) -> list[Result]:
-        """Systems and corpora with their own metrics; the mean of forums has none of its own."""
-        return [(system, dataset) for system, dataset in METRICS.pairs_in(self.claims) if dataset in self.corpora]
-
     def file(self, path: str) -> Path:
         """Return a regular file of the results; raise RecordError for a link or a pipe, FileNotFoundError if it is missing."""
         self.refuse_odd(path)
@@ -143,21 +128,21 @@ class Chain:
 
     def repair_command(self, *paths: str, goal: str = SUMMARY) -> str:
         """Return the command that rebuilds files and then what depends on them."""
-        present = [path for path in paths if path in self.listing.files or path in self.listing.odd]
-        return self.repairs.make_again(present, [*paths, goal])
+        places = dict.fromkeys((self.listing.oddity(path) or (path,))[0] for path in paths)
+        present = [path for path in places if path in self.listing.files or path in self.listing.odd]
+        return self.call.make_again(self.folder, present, [*paths, goal])
 
     def aside(self, paths: Collection[str]) -> str:
         """Return the command that moves files away, whole folders where these hold nothing else."""
-        return self.repairs.aside(self.listing.folded(paths))
+        return self.call.aside(self.folder, self.listing.folded(paths))
 
-    def affected(self, path: str) -> tuple[Result, ...]:
-        """Return the systems and datasets that depend on a file."""
-        return unique(self.results.get(path, ()))
+    def affected(self, path: str, results: Iterable[Result] | None = None) -> tuple[Result, ...]:
+        """Return the systems and datasets that depend on a file, unless ``results`` are known to."""
+        return unique(self.results.get(path, ()) if results is None else results)
 
     def failed(self, name: str, path: str, found: str, expected: str, results: Iterable[Result] | None = None) -> Check:
         """Return a failed check of a file, with the command that rebuilds it; ``results`` are those that depend on it if None."""
-        affected = self.affected(path) if results is None else unique(results)
-        return Check(name, FAILED, found, expected, (path,), affected, self.repair_command(path))
+        return Check(name, FAILED, found, expected, (path,), self.affected(path, results), self.repair_command(path))
 
     def unreadable(
         self, name: str, path: str, error: Exception, results: Iterable[Result] | None = None, repair: str | None = None
@@ -167,7 +152,7 @@ class Chain:
         It is failed, but "not checked" for a missing file, which is a failure of its own elsewhere.
         """
         cause = path if repair is not None else str(getattr(error, "path", None) or path)
-        affected = self.affected(path) if results is None else unique(results)
+        affected = self.affected(path, results)
         repair = repair or self.repair_command(cause)
         if isinstance(error, FileNotFoundError):
             return Check(name, NOT_CHECKED, f"{cause}: {error.filename} is missing", "", (cause,), affected, repair)
@@ -176,11 +161,11 @@ class Chain:
             return Check(name, NOT_CHECKED, found, "", (cause,), affected)
         return Check(name, FAILED, f"{cause}: {in_words(error)}", "what beirflow writes", (cause,), affected, repair)
 
-    def guarded(self, name: str, path: str, check: Callable[[], Iterable[Check]]) -> list[Check]:
-        """Collect the checks of a file; add :meth:`unreadable` if it cannot be read."""
+    def guarded(self, name: str, path: str, check: Callable[[], Iterable[Check] | None]) -> list[Check]:
+        """Collect the checks of a file, if any; add :meth:`unreadable` if it cannot be read."""
         checks: list[Check] = []
         try:
-            checks.extend(check())
+            checks.extend(check() or ())
         except UNREADABLE as error:
             checks.append(self.unreadable(name, path, error))
         return checks
@@ -201,11 +186,6 @@ class Chain:
         for path, result in means.items():
             self._visit(path, result)
 
-    def follow_pages(self) -> None:
-        """Add the files that the records of pages name."""
-        for path in (path for path in PAGE_RECORDS if path in self.listing.files):
-            self.problems += self.guarded("records can be read", path, partial(self._visit_page, path))
-
     def _claim(self, path: str, sha256: Any, by: str, *results: Result) -> None:
         """Add the digest of ``path`` that the record ``by`` names."""
         if not is_safe(path):
@@ -223,21 +203,24 @@ class Chain:
             return
         self.visited.add((path, result))
         try:
-            record = self._read(path)
-            if record is None:
-                return
+            if path not in self.records:
+                self.records[path] = None  # as long as it was not read
+                self.records[path] = self.read_whole(path)
+            record = self.records[path] or {"outputs": {}, "inputs": {}}
             for key in ("outputs", "inputs"):
                 for name, digest in part(record, key, kind=dict).items():
                     self._claim(name, digest, path, result)
             for name in record["inputs"]:
                 if name.endswith(".json"):
                     self._visit(name, result)
+        except FileNotFoundError:  # noted where digests are compared
+            return
         except UNREADABLE as error:
             check = self.unreadable("records can be read", path, error, self.results.get(path, set()) | {result})
             if check not in self.problems:
                 self.problems.append(check)
 
-    def _visit_page(self, path: str) -> Iterator[Check]:
+    def visit_page(self, path: str) -> Iterator[Check]:
         """Add the files that the record of a page names, or note that they show earlier results."""
         record = self.read_whole(path)
         files = part(record, "outputs", kind=dict)
@@ -249,45 +232,18 @@ class Chain:
         self.changed |= {name: path for name, digest in here.items() if digest != files[name]}
         self.earlier |= {path, *(here.keys() - self.changed)}
         found = f"{len(self.earlier)} files are of an earlier configuration (according to {path}): they do not show these results"
-        todo = self.repairs.make_again([], [PAGE_RECORDS[path]])
-        yield Check(EARLIER, WARNING, found, "", tuple(self.earlier), (), todo)
+        yield Check(EARLIER, WARNING, found, "", tuple(self.earlier), (), self.repair_command(goal=PAGE_RECORDS[path]))
 
     def read_whole(self, path: str) -> dict[str, Any]:
-        """Read a record; raise RecordError unless it is that of its path, of a known format, and as it was written."""
-        file = self.file(path)
-        record: dict[str, Any] = read_record(file)
-        if record.get("path") != path:
-            raise RecordError(f"is the record of {record.get('path')!r}", path)
-        if problem := format_problem(record):
-            raise RecordError(problem, path)
-        if not is_whole(file):
-            raise RecordError(f"does not match its own {RECORD_DIGEST}, {record.get(RECORD_DIGEST)}", path)
-        return record
-
-    def _read(self, path: str) -> Any:
-        """Return a record, or None where it is missing or was noted as unreadable before."""
-        if path not in self.records:
-            self.records[path] = None
-            try:
-                self.records[path] = self.read_whole(path)
-            except FileNotFoundError:  # noted where digests are compared
-                return None
-        return self.records[path]
-
-
-def is_whole(file: Path) -> bool:
-    """Test whether the content of a record matches its own digest."""
-    try:
-        read_json(file)
-    except DataError:
-        return False
-    return True
+        """Read a record as it was written; RecordError for anything else (:func:`~.folder.reading.read_whole`)."""
+        return read_whole(self.file(path), path)
 
 
 def check_digests(chain: Chain) -> Iterator[Check]:
     """Follow the chain, and compare every file with every record that names it."""
     chain.follow()
-    chain.follow_pages()
+    for path in (path for path in PAGE_RECORDS if path in chain.listing.files):
+        chain.problems += chain.guarded("records can be read", path, partial(chain.visit_page, path))
     name, good, size = "files are as they were recorded", 0, 0
     absent: list[str] = []
     yield from chain.problems
@@ -303,39 +259,30 @@ def check_digests(chain: Chain) -> Iterator[Check]:
         elif is_here:
             good, size = good + 1, size + chain.listing.files[path]
             if path.endswith(".parquet"):
-                yield from chain.guarded("files are read alike by all readers", path, partial(_check_head, chain, path))
+                check = partial(check_unpacked, chain.folder / path, path)
+                yield from chain.guarded("files are read alike by all readers", path, check)
     yield from _absent(chain, absent)
     yield Check(name, PASSED, f"{good} files, {size:,} bytes, have the digests that every record of them names")
 
 
-def _check_head(chain: Chain, path: str) -> Iterator[Check]:
-    open_parquet(chain.folder / path, path).close()
-    yield from ()
-
-
 def _absent(chain: Chain, paths: list[str]) -> Iterator[Check]:
     """Report missing files: representations may have been deleted, all others fail."""
-    is_kept = chain.manifest["configuration"].get("keep_representations") is not False
-    deleted = list[str]()
-    for number, path in enumerate(paths):
-        by = next(iter(chain.claims[path].values()))
-        if odd := chain.listing.oddity(path):
-            problem = f"{odd[0]} is {odd[1]}, which is not followed or opened"
-            repair = chain.repair_command(odd[0], path)
-            expected = f"the file that {by} names"
-            yield Check("results are plain files", FAILED, problem, expected, (path,), chain.affected(path), repair)
-        elif path.startswith(REPRESENTATIONS):
-            deleted.append(path)
-        elif number >= SHOWN:
-            problem = f"{len(paths) - SHOWN:,} further files are missing, e.g. {path}"
-            yield Check("no file is missing", FAILED, problem, files=tuple(paths[SHOWN:]))
-            break
+    deleted, missing = list[str](), list[str]()
+    for path in paths:
+        if odd := chain.guarded("results are plain files", path, partial(chain.refuse_odd, path)):
+            yield from odd
         else:
-            yield chain.failed("no file is missing", path, f"{path} is missing", f"{by} names it")
+            (deleted if path.startswith(REPRESENTATIONS) else missing).append(path)
+    for path in missing[:SHOWN]:
+        by = next(iter(chain.claims[path].values()))
+        yield chain.failed("no file is missing", path, f"{path} is missing", f"{by} names it")
+    if more := missing[SHOWN:]:
+        yield Check("no file is missing", FAILED, f"{len(more):,} further files are missing, e.g. {more[0]}", "", tuple(more))
     if deleted:
-        are_chunks = all(is_one_of(path, CHUNKS_OF_REPRESENTATIONS) for path in deleted)
-        why = "perhaps to save disk" if is_kept or not are_chunks else "by keep_representations: false"
+        is_configured = chain.manifest["configuration"].get("keep_representations") is False
+        is_configured &= all(is_one_of(path, CHUNKS_OF_REPRESENTATIONS) for path in deleted)
+        why = "by keep_representations: false" if is_configured else "perhaps to save disk"
         found = f"{len(deleted)} files were deleted, {why}, and not compared, e.g. {deleted[0]}"
         results = unique(result for path in deleted for result in chain.results[path])
-        repair = "" if why.startswith("by") else chain.repair_command(*deleted[:SHOWN])
+        repair = "" if is_configured else chain.repair_command(*deleted[:SHOWN])
         yield Check(REPRESENTED, NOT_CHECKED, found, "", tuple(deleted[:SHOWN]), results, repair)

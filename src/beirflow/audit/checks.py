@@ -1,8 +1,9 @@
 """The result of one check of an audit."""
 
 import csv
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -29,6 +30,10 @@ class Check:
     repair: str = ""  # remedy, a command where there is one
     cause: str = ""  # path of a file that is not as recorded, where this may follow from it
 
+    def renamed(self, here: Path, results: Path) -> "Check":
+        """Return the check with a folder of results in place of a scratch folder in its finding."""
+        return replace(self, found=self.found.replace(str(here), str(results)))
+
 
 class RecordError(Exception):
     """A record has a wrong content; ``path`` is the file in the results, None for the one being checked."""
@@ -41,9 +46,8 @@ class RecordError(Exception):
 UNREADABLE = (
     OSError,
     ValueError,
-    KeyError,
+    LookupError,
     TypeError,
-    IndexError,
     AttributeError,
     RuntimeError,
     ArithmeticError,
@@ -55,6 +59,11 @@ UNREADABLE = (
     pa.ArrowException,
 )
 """Exceptions from reading a file with unexpected content, or one that exhausts memory or threads."""
+
+
+def some(names: Sequence[str], most: int = 5) -> str:
+    """Name the first of several files or the like, and how many others there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} others" if len(names) > most else "")
 
 
 def unique(results: Iterable[Result]) -> tuple[Result, ...]:

@@ -41,6 +41,11 @@ class Configured(NamedTuple):
     places: Mapping[str, str]  # by folder or file of the auditor, the one in the manifest for the same system
     unknown: Mapping[str, str]  # by unknown system, or one that reads the run of one, what is unknown
 
+    def knows(self, names: Mapping[str, str]) -> bool:
+        """Test whether the model or the file of the system or the expansion in the path of a file is one of the auditor."""
+        added = {name for system in self.known for name in self.experiment.expansions.of_system(system)}
+        return names["expansion"] in added if "expansion" in names else names.get("system") in self.known
+
 
 def configured_experiment(chain: Chain, auditor: Experiment) -> Configured:
     """Return the experiment of a manifest, with the places of the auditor; RecordError or ValueError for an impossible one."""
@@ -59,18 +64,12 @@ def configured_experiment(chain: Chain, auditor: Experiment) -> Configured:
     chosen = [name for name in manifest["configuration"]["systems"] if name in systems]
     configuration = {**manifest["configuration"], "systems": chosen}
     kept = {**manifest, "configuration": configuration, "systems": {name: entries[name] for name in systems}}
-    documents = {
-        name: part(record, "counts", "documents", kind=int)
-        for name in chain.corpora
-        if (record := chain.records.get(CORPUS(dataset=name))) is not None
-    }
+    records = ((name, chain.records.get(CORPUS(dataset=name))) for name in chain.corpora)
+    documents = {name: part(record, "counts", "documents", kind=int) for name, record in records if record is not None}
     experiment = experiment_of(kept, documents, auditor)
     known = {
-        name: here
-        for name, system in systems.items()
-        if (here := auditor.systems.get(name)) and _same(system, here) and _paths(auditor, system) == _paths(auditor, here)
+        name: here for name, system in systems.items() if (here := auditor.systems.get(name)) and _same(auditor, system, here)
     }
-    here_too = {name: replace(here, trained_on=systems[name].trained_on) for name, here in known.items()}
     datasets = {
         # For a sample of the documents, the number of documents of the source determines which are drawn.
         name: replace(dataset, path=folder, documents=(auditor.datasets[name] if dataset.sample_documents else dataset).documents)
@@ -80,6 +79,7 @@ def configured_experiment(chain: Chain, auditor: Experiment) -> Configured:
     }
     machine = {key: auditor.config[key] for key in ("device", "token_budget", "jobs_per_gpu")}
     config = {**experiment.config, **machine, "data_dir": None}
+    here_too = {name: replace(here, trained_on=systems[name].trained_on) for name, here in known.items()}
     experiment = replace(
         experiment, config=config, systems={**experiment.systems, **here_too}, datasets={**experiment.datasets, **datasets}
     )
@@ -89,17 +89,15 @@ def configured_experiment(chain: Chain, auditor: Experiment) -> Configured:
     return Configured(experiment, auditor, frozenset(known), moved, unknown)
 
 
-def _same(system: System, other: System) -> bool:
-    """Test whether two systems are the same apart from the places of their files."""
-    one, two = (without_places(_as_json(asdict(each.settings))) for each in (system, other))
-    return system.family == other.family and bool(one == two)
-
-
-def _paths(auditor: Experiment, system: System) -> tuple[Any, ...]:
-    """Return what determines the paths of a system's files; the place of an expansion does."""
-    family, settings = auditor.families[system.family], system.settings
-    added = family.added(settings)
-    return family.in_paths(settings), added.name if added else None
+def _same(auditor: Experiment, system: System, other: System) -> bool:
+    """Test whether two systems are the same, and store their files at the same paths, apart from the places of their sources."""
+    if system.family != other.family:
+        return False
+    family, known = auditor.families[system.family], list[Any]()
+    for settings in (system.settings, other.settings):
+        added = family.added(settings)
+        known.append((without_places(_as_json(asdict(settings))), family.in_paths(settings), added and added.name))
+    return bool(known[0] == known[1])
 
 
 def check_configured(chain: Chain, auditor: Experiment) -> Iterator[Check]:
@@ -122,7 +120,9 @@ def check_configured(chain: Chain, auditor: Experiment) -> Iterator[Check]:
         yield Check(NAME, NOT_CHECKED, f"{found}; the sample is computed in yours", "", (MANIFEST,))
     for name, entry in part(manifest, "systems", kind=dict).items():
         yield from _check_system(chain, auditor, name, entry)
-    rows = [("datasets", row) for row in part(manifest, "datasets", kind=dict)] + [(TUNED_ON, row) for row in chain.tuning_rows]
+    rows = [("datasets", row) for row in part(manifest, "datasets", kind=dict)] + [
+        (TUNED_ON, row) for row in manifest.get(TUNED_ON, {})
+    ]
     for key, row in rows:
         yield from _check_dataset(chain, auditor, key, row)
     archives = {
@@ -176,24 +176,21 @@ def _check_names(chain: Chain, auditor: Experiment) -> Iterator[Check]:
 
 def _check_system(chain: Chain, auditor: Experiment, name: str, found: Mapping[str, Any]) -> Iterator[Check]:
     """Compare a system with its definition in the configuration or the catalogue and, but for places, with the auditor's."""
-    own = _custom(chain, "systems")
+    own, here = _custom(chain, "systems"), auditor.systems.get(name)
     if unknown := unknown_in(found):
         yield Check(NAME, NOT_CHECKED, f"{name} needs an extension that is not installed: {unknown}", "", (MANIFEST,))
         return
-    expected = {BY_CATALOGUE: auditor.systems.get(name)}
-    if name in own:
-        expected = {BY_CONFIGURATION: configured_systems(own).get(name), BY_AUDITOR: auditor.systems.get(name)}
-    if not any(expected.values()):
+    known = {BY_CONFIGURATION: configured_systems(own).get(name), BY_AUDITOR: here} if name in own else {BY_CATALOGUE: here}
+    expected = {by: system for by, system in known.items() if system is not None}
+    if not expected:
         yield Check(NAME, NOT_CHECKED, f"{name}: settings not checked; neither catalogue nor your configuration has this system")
     for by, system in expected.items():
-        if system is None:
-            continue
         there = _as_json(asdict(system))
-        here = {**found, "trained_on": dict(found.get("trained_on", {}))}
+        stated = {**found, "trained_on": dict(found.get("trained_on", {}))}
         if by == BY_AUDITOR:
-            here, there = without_places(here), without_places(there)
-        source, words = here["trained_on"].pop("source", ""), there["trained_on"].pop("source", "")
-        yield from _compare(chain, name, here, there, by)
+            stated, there = without_places(stated), without_places(there)
+        source, words = stated["trained_on"].pop("source", ""), there["trained_on"].pop("source", "")
+        yield from _compare(chain, name, stated, there, by)
         if source != words:  # which a later catalogue may improve
             yield Check(NAME, NOT_CHECKED, f"{name}: the catalogue words the source of its training data otherwise: {source!r}")
 
@@ -201,15 +198,14 @@ def _check_system(chain: Chain, auditor: Experiment, name: str, found: Mapping[s
 def _check_dataset(chain: Chain, auditor: Experiment, key: str, row: str) -> Iterator[Check]:
     """Compare a dataset with the catalogue, or else with its own definition and, but for places, the auditor's."""
     found = part(chain.manifest, key, row, kind=list)
-    expected = {BY_CATALOGUE: corpora_named(row, auditor.catalogue.known_datasets)}
-    if expected[BY_CATALOGUE] is None:  # a definition replaces none of the catalogue
-        expected = {BY_CONFIGURATION: corpora_named(row, _defined(chain)), BY_AUDITOR: corpora_named(row, auditor.rows)}
-    if not any(expected.values()):
+    known = {BY_CATALOGUE: corpora_named(row, auditor.catalogue.known_datasets)}
+    if known[BY_CATALOGUE] is None:  # a definition replaces none of the catalogue
+        known = {BY_CONFIGURATION: corpora_named(row, _defined(chain)), BY_AUDITOR: corpora_named(row, auditor.rows)}
+    expected = {by: corpora for by, corpora in known.items() if corpora is not None}
+    if not expected:
         yield Check(NAME, NOT_CHECKED, f"{row}: corpora not checked; neither catalogue nor your configuration has this dataset")
     names = [corpus["name"] for corpus in found]
     for by, corpora in expected.items():
-        if corpora is None:
-            continue
         chosen = [corpus for corpus in corpora if key != TUNED_ON or corpus.name in names]
         if [corpus.name for corpus in chosen] != names:
             there = ", ".join(corpus.name for corpus in chosen)

@@ -3,7 +3,8 @@
 import gzip
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,13 +37,7 @@ MOST_TIMES, MORE_BYTES = 4, 1 << 20
 
 
 class UnsourcedError(DataError):
-    """Columns that cannot be rebuilt: ``columns`` lack their source here, ``added`` need a missing extension."""
-
-    def __init__(self, columns: Iterable[str], added: Iterable[str] = ()) -> None:
-        self.columns, self.added = sorted(columns), sorted(added)
-        reasons = [f"the source of its columns {', '.join(self.columns)} is not among the results"] * bool(self.columns)
-        reasons += [f"its columns {', '.join(self.added)} need the extension that adds them"] * bool(self.added)
-        super().__init__("; ".join(reasons))
+    """Columns of a table cannot be rebuilt: their source is not here, or they need a missing extension."""
 
 
 class Difference(NamedTuple):
@@ -52,22 +47,22 @@ class Difference(NamedTuple):
     of_form: bool = False  # whether the same numbers are only formatted otherwise, as by another version
 
 
-PIECE_BYTES = 1 << 20
+LINE_BYTES = 1 << 20  # longer lines are compared piece by piece: a few bytes can unpack to any size
 
 FORMS = (".html", ".tex", ".md", ".bib")
 """Suffixes of files whose formatting depends on the code."""
 
 
-def difference(path: str, here: Path, made: Path) -> Difference:
-    """Return the difference between a file and its rebuilt version; UnsourcedError if some cells have no source."""
+def difference(path: str, here: Path, made: Path, unsourced: Collection[str] = ()) -> Difference:
+    """Return the difference between a file and its rebuilt version; UnsourcedError if some cells, or columns, have no source."""
     sizes = here.stat().st_size, made.stat().st_size
     if sizes[0] > MOST_TIMES * sizes[1] + MORE_BYTES:
         return Difference(f"{sizes[0]:,} bytes, expected {sizes[1]:,}")
-    if sizes[0] == sizes[1] and here.read_bytes() == made.read_bytes():
+    if not unsourced and sizes[0] == sizes[1] and here.read_bytes() == made.read_bytes():
         return Difference()
     suffix = here.suffix
     if suffix == ".csv":
-        return _other_table(here, made, (*MEASURED, *_from_outside(path)), may_have_more=path == COST)
+        return _other_table(here, made, (*MEASURED, *_from_outside(path)), unsourced, may_have_more=path == COST)
     if suffix == ".parquet":
         found, expected = read_columns(here, path), pq.read_table(made)
         if not found.equals(expected):
@@ -75,10 +70,7 @@ def difference(path: str, here: Path, made: Path) -> Difference:
         return Difference("" if _metadata(found) == _metadata(expected) else "other metadata")
     if suffix == ".json" and RECORD_DIGEST in (record := read_record(made)):
         return _other_record(read_record(here), record)
-    if suffix == ".gz":
-        return Difference(_other_packed(here, made))
-    lines = _other_line(*(file.read_bytes().split(b"\n") for file in (here, made)))
-    return Difference(lines, of_form=suffix in FORMS)
+    return Difference(_other_line(_lines(here), _lines(made)), of_form=suffix in FORMS)
 
 
 def _from_outside(path: str) -> list[str]:
@@ -94,7 +86,9 @@ def _metadata(table: pa.Table) -> dict[bytes, Any]:
     return {**metadata, key: {**parse_json(metadata[key]), "code": None}} if key in metadata else metadata
 
 
-def _other_table(here: Path, made: Path, given: Collection[str], *, may_have_more: bool) -> Difference:
+def _other_table(
+    here: Path, made: Path, given: Collection[str], unsourced: Collection[str], *, may_have_more: bool
+) -> Difference:
     """Compare tables; cells of the columns ``given`` whose sources are missing are empty in the rebuilt table and not compared.
 
     ``may_have_more`` allows columns of extensions on either side.
@@ -104,7 +98,7 @@ def _other_table(here: Path, made: Path, given: Collection[str], *, may_have_mor
     shared = [name for name in names if name in found_names or not (may_have_more and name in given)]
     if [name for name in found_names if name not in added] != shared or len(found) != len(expected):
         return Difference(f"{len(found)} rows of {', '.join(found_names)}", of_form=len(found) == len(expected))
-    not_compared = set[str]()
+    not_compared = {*unsourced}
     for line, row in enumerate(zip(found, expected, strict=True), 2):
         one_of, other_of = (dict(zip(*each, strict=True)) for each in zip((found_names, names), row, strict=True))
         for column in shared:
@@ -113,8 +107,10 @@ def _other_table(here: Path, made: Path, given: Collection[str], *, may_have_mor
                 not_compared.add(column)
             elif one != other and (column in NAMES or not _is_near(one, other)):
                 return Difference(f"line {line}: {column} of {', '.join(row[0][:2])} is {one}, expected {other}")
-    if not_compared or added:
-        raise UnsourcedError(not_compared, added)
+    reasons = [f"the source of its columns {', '.join(sorted(not_compared))} is not among the results"] * bool(not_compared)
+    reasons += [f"its columns {', '.join(sorted(added))} need the extension that adds them"] * bool(added)
+    if reasons:
+        raise UnsourcedError("; ".join(reasons))
     return Difference()
 
 
@@ -139,15 +135,10 @@ def _of_results(record: Mapping[str, Any]) -> dict[str, str]:
     return {path: digest for path, digest in part(record, "inputs", kind=dict).items() if not kinds.is_derived(path)}
 
 
-def _other_packed(here: Path, made: Path) -> str:
-    """Compare two gzipped texts piece by piece: a few bytes can unpack to any size."""
-    with gzip.open(here) as one, gzip.open(made) as other:
-        while True:
-            found, expected = one.read(PIECE_BYTES), other.read(PIECE_BYTES)
-            if found != expected:
-                return _other_line(found.split(b"\n"), expected.split(b"\n"))
-            if not found:
-                return ""
+def _lines(file: Path) -> Iterator[bytes]:
+    """Yield the lines of a text, or of a packed one."""
+    with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
+        yield from iter(partial(stream.readline, LINE_BYTES), b"")
 
 
 def _other_line(found: Iterable[bytes], expected: Iterable[bytes]) -> str:

@@ -1,10 +1,11 @@
 """Files in the folder that do not belong to these results, or that nothing can be compared with."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import PurePosixPath
 
-from beirflow.audit.chain import Chain, is_whole
-from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, WARNING, Check
+from beirflow.audit.chain import Chain
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, WARNING, Check, some
+from beirflow.audit.folder.reading import is_whole
 from beirflow.core import kinds, layout
 from beirflow.core.kinds import PATTERNS, TRACES, exported_run, is_derived
 from beirflow.core.layout import ARCHIVE, LOG, MANIFEST, RUN
@@ -35,28 +36,26 @@ WORDS = {
 
 def check_leftovers(chain: Chain) -> list[Check]:
     """Find irregular files, unknown files, files of another configuration, and files that were not checked."""
-    others, of_extensions = _other_results(chain), _has_rules_of_others(chain)
+    others, has_rules = _other_results(chain), _has_rules_of_others(chain)
     archives = {corpus["archive"] for corpus in chain.corpora.values()}
-    found: dict[str, list[str]] = {kind: [] for kind in WORDS}
+    found = defaultdict[str, list[str]](list)
     for path in sorted(chain.listing.files):
         if not _belongs(chain, path, archives):
             kind = "other results" if path.startswith(others) else _kind(chain, path)
-            is_of_others = kind == "unknown" and of_extensions and path.partition("/")[0] not in PLACES
+            is_of_others = kind == "unknown" and has_rules and path.partition("/")[0] not in PLACES
             found["of an extension" if is_of_others else kind].append(path)
     if None in chain.records.values():  # an unreadable record may need them: advise nobody to move them away
         found["unreadable"] = found.pop("unknown", []) + found.pop("earlier", [])
     checks = _check_odd(chain, others)
-    for kind, paths in ((kind, paths) for kind, paths in found.items() if paths):
-        status, words = WORDS[kind]
+    for kind, (status, words) in ((kind, words) for kind, words in WORDS.items() if found[kind]):
+        paths = found[kind]
         todo = "" if status == NOT_CHECKED else chain.aside(paths)
         if kind == "unfinished":
-            todo = chain.repairs.remove([*dict.fromkeys(map(_unfinished, paths))])
+            todo = chain.call.remove(chain.folder, [*dict.fromkeys(map(_unfinished, paths))])
         checks.append(Check(NAME, status, words.format(_listed(chain, paths)), "", tuple(paths[:SHOWN]), (), todo))
-    return (
-        checks
-        if any(check.status in (FAILED, WARNING) for check in checks)
-        else [*checks, Check(NAME, PASSED, "every file belongs to these results")]
-    )
+    if not any(check.status in (FAILED, WARNING) for check in checks):
+        checks.append(Check(NAME, PASSED, "every file belongs to these results"))
+    return checks
 
 
 def _check_odd(chain: Chain, others: tuple[str, ...]) -> list[Check]:
@@ -65,7 +64,7 @@ def _check_odd(chain: Chain, others: tuple[str, ...]) -> list[Check]:
     stray = [path for path in chain.listing.odd if path not in needed and not path.startswith(others)]
     if not stray:
         return []
-    problem = f"{_some([f'{path} is {chain.listing.odd[path]}' for path in stray])}; nothing was followed or opened"
+    problem = f"{some([f'{path} is {chain.listing.odd[path]}' for path in stray])}; nothing was followed or opened"
     todo = chain.aside(stray)
     return [Check("results are plain files", FAILED, problem, "only files and folders", tuple(stray[:SHOWN]), (), todo)]
 
@@ -121,8 +120,4 @@ def _listed(chain: Chain, paths: list[str]) -> str:
     """Name some files, together where a folder holds nothing else."""
     folded = chain.listing.folded(paths)
     inside = Counter(folder for path in paths for folder in folded if path.startswith(f"{folder}/"))
-    return _some([f"{name}/ ({inside[name]} files)" if name in inside else name for name in folded])
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} others" if len(names) > 5 else "")
+    return some([f"{name}/ ({inside[name]} files)" if name in inside else name for name in folded])

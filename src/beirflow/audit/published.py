@@ -36,26 +36,20 @@ def _compare(chain: Chain, auditor: Experiment, path: str, result: Result) -> It
         found = f"the catalogue has no published score of {system} on {dataset}"
         yield Check(NAME, NOT_CHECKED, found, files=(path,))
     for reference in references:
-        value, published, of = reference.ours(record), reference.value, f"{reference.measure} of {system} on {dataset}"
-        ours = measures.get(reference.measure)
-        if value is None or ours is None:
-            reason = f"{reference.measure} was not computed"
-        else:
-            reason = reference.barred or _reason(chain, auditor, record, dataset)
-        if value is None or ours is None or reason:
-            found = f"{of}, {reference.source}: not comparable, {reason}"
-            yield Check(NAME, NOT_CHECKED, found, files=(path,))
+        value, of = reference.ours(record), f"{reference.measure} of {system} on {dataset}"
+        reason = reference.barred or _reason(chain, auditor, record, dataset)
+        if value is None or reason:
+            why = f"{reference.measure} was not computed" if value is None else reason
+            yield Check(NAME, NOT_CHECKED, f"{of}, {reference.source}: not comparable, {why}", files=(path,))
             continue
         within = reference.tolerance(part(record, "precisions", kind=list), of_forums="forums" in record)
-        apart = value - published
-        if abs(apart) <= within:
-            verdict, status = "match", PASSED
-        elif abs(apart) <= max(NEAR, within):
-            verdict, status = "near", WARNING
-        else:
-            verdict, status = "differs", FAILED if is_certain else WARNING
-        about = _of_source(reference.entry)
-        expected = f"{published} by {reference.source}, within {within:.5f}{f' ({about})' if about else ''}"
+        ours, apart = measures.get(reference.measure, value), value - reference.value
+        verdict, status = "differs", FAILED if is_certain else WARNING
+        if abs(apart) <= max(NEAR, within):
+            verdict, status = ("match", PASSED) if abs(apart) <= within else ("near", WARNING)
+        unstated = "it does not state its precision" if reference.entry["precision"] != "float32" else ""
+        about = "; ".join(filter(None, (unstated, reference.entry.get("note"))))  # what may explain a difference
+        expected = f"{reference.value} by {reference.source}, within {within:.5f}{f' ({about})' if about else ''}"
         results, todo = (result,) if verdict == "differs" else (), "" if verdict == "match" else TODO
         ranked = f" ({ours:.5f} by the ranking rule)" if value != ours else ""
         yield Check(NAME, status, f"{of}: {verdict}, {value:.5f}{ranked}, {apart:+.5f}", expected, (path,), results, todo)
@@ -74,9 +68,3 @@ def _reason(chain: Chain, auditor: Experiment, record: Mapping[str, Any], datase
     if [corpus["drop_self_matches"] for corpus in used] != [corpus.drop_self_matches for corpus in known]:
         return "documents that are their own query were treated otherwise"
     return ""
-
-
-def _of_source(source: Mapping[str, Any]) -> str:
-    """Return what about a source may explain a difference."""
-    unstated = "it does not state its precision" if source["precision"] != "float32" else ""
-    return "; ".join(filter(None, (unstated, source.get("note", ""))))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from beirflow.audit.chain import EARLIER
-from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, unique
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, some, unique
 from beirflow.audit.replay.replay import SOURCES
 
 LONGEST = 600  # maximum characters of a finding, or of its repair, on the terminal
@@ -26,11 +26,11 @@ def grades(sections: Sections) -> list[tuple[str, str]]:
     """Return each step with its grade, ``yes``, ``no``, ``failed`` or a share such as ``3 of 4``, and further failed steps."""
     replayed = sections.get("replay", ())
     steps = {
-        "intact": _passed(sections.get("chain", ())),
-        "as configured": _passed(sections.get("configuration", ())),
-        "replayed": _passed([check for check in replayed if check.name != SOURCES]),
-        "traced to sources": _share([check for check in replayed if check.name == SOURCES]),
-        "sampled": _share(sections.get("sample", ())),
+        "intact": _grade(sections.get("chain", ())),
+        "as configured": _grade(sections.get("configuration", ())),
+        "replayed": _grade([check for check in replayed if check.name != SOURCES]),
+        "traced to sources": _grade([check for check in replayed if check.name == SOURCES], is_share=True),
+        "sampled": _grade(sections.get("sample", ()), is_share=True),
     }
     if any(check.status == FAILED for check in sections.get("published scores", ())):
         steps["published scores"] = "failed"
@@ -97,8 +97,7 @@ def for_terminal(report: Mapping[str, Any], folder: str, page: str) -> str:
         lines += [f"    {_cut(detail)}" for detail in others[:SHOWN]]
         lines += [f"    and {len(others) - SHOWN} others"] * (len(others) > SHOWN)
         if follows := each["follows"]:
-            names = ", ".join(follows[:SHOWN]) + f" and {len(follows) - SHOWN} others" * (len(follows) > SHOWN)
-            lines.append(f"    differing or not rebuilt because of it: {names}")
+            lines.append(f"    differing or not rebuilt because of it: {some(follows, SHOWN)}")
         if repair := each["repair"]:  # never cut, since it is pasted into a shell
             lines.append(f"    to repair: {repair if len(repair) <= LONGEST else 'the command on the page below'}")
     if report["verdict"] == FAILED:
@@ -116,14 +115,10 @@ def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} … (in full on the page below)"
 
 
-def _passed(checks: Sequence[Check]) -> str:
-    statuses = {check.status for check in checks}
-    return "failed" if FAILED in statuses else "yes" if PASSED in statuses else "no"
-
-
-def _share(checks: Sequence[Check]) -> str:
-    """Return the grade of checks each of which may lack its input."""
-    passed = sum(check.status == PASSED for check in checks)
-    if passed == len(checks) or _passed(checks) != "yes":
-        return _passed(checks)
-    return f"{passed} of {len(checks)}"
+def _grade(checks: Sequence[Check], *, is_share: bool = False) -> str:
+    """Return the grade of checks; a share, if each may lack its input."""
+    statuses = [check.status for check in checks]
+    passed = statuses.count(PASSED)
+    if FAILED in statuses or not passed:
+        return "failed" if FAILED in statuses else "no"
+    return f"{passed} of {len(checks)}" if is_share and passed < len(checks) else "yes"

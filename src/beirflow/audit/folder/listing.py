@@ -30,10 +30,7 @@ class Listing:
 
     def oddity(self, path: str) -> tuple[str, str] | None:
         """Return the path, or the folder above it, that is no regular file or folder, and its kind; None without one."""
-        for parent in _parents(path):
-            if parent in self.odd:
-                return parent, self.odd[parent]
-        return None
+        return next(((parent, self.odd[parent]) for parent in _parents(path) if parent in self.odd), None)
 
     def folded(self, paths: Collection[str]) -> list[str]:
         """Replace paths by the highest folders that hold nothing else."""

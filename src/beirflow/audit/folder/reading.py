@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from beirflow.audit.checks import UNREADABLE, RecordError
+from beirflow.core.errors import DataError
 from beirflow.core.outside_json import parse_json
+from beirflow.core.records import RECORD_DIGEST, format_problem, read_json
 
 RECORD_BYTES = 1 << 28  # a record is read as a whole; the longest names some thousand files
 ROWS_A_BYTE = 16  # maximum rows per byte of a Parquet file: usually below one, twelve if all queries are ranked alike
@@ -38,6 +40,27 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_number(name: str) -> Any:
     raise ValueError(f"{name} is no number")
+
+
+def read_whole(file: Path, path: str) -> dict[str, Any]:
+    """Read a record; raise RecordError unless it is that of ``path``, of a known format, and as it was written."""
+    record: dict[str, Any] = read_record(file)
+    if record.get("path") != path:
+        raise RecordError(f"is the record of {record.get('path')!r}", path)
+    if problem := format_problem(record):
+        raise RecordError(problem, path)
+    if not is_whole(file):
+        raise RecordError(f"does not match its own {RECORD_DIGEST}, {record.get(RECORD_DIGEST)}", path)
+    return record
+
+
+def is_whole(file: Path) -> bool:
+    """Test whether the content of a record matches its own digest."""
+    try:
+        read_json(file)
+    except DataError:
+        return False
+    return True
 
 
 def part(record: Any, *keys: str, kind: type = object) -> Any:
@@ -76,8 +99,11 @@ def open_parquet(path: Path, name: str) -> pq.ParquetFile:
 
 
 def check_unpacked(path: Path, name: str) -> None:
-    """Unpack an Arrow file batch by batch; raise RecordError if it holds more than its size allows."""
+    """Unpack an Arrow file batch by batch; raise RecordError if it, or a Parquet file, holds more than its size allows."""
     size, unpacked = path.stat().st_size, 0
+    if path.suffix == ".parquet":
+        open_parquet(path, name).close()
+        return
     with _as_record_errors(name), pa.memory_map(str(path)) as source:
         file = pa.ipc.open_file(source)
         for number in range(file.num_record_batches):

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.audit.chain import Chain
-from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, WARNING, Check, unique
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, WARNING, Check, some, unique
 from beirflow.audit.configured import Configured
-from beirflow.audit.scratch import Scratch
 from beirflow.core import layout
 from beirflow.core.kinds import is_derived, is_one_of
 from beirflow.core.layout import MANIFEST, SUMMARY
 from beirflow.run.provenance import code_state
+from beirflow.run.scratch import Scratch
 
 NAME = "records name the files of their jobs"
 
@@ -34,8 +34,7 @@ def check_plan(chain: Chain, configured: Configured, place: Scratch) -> Iterator
     for path in (path for path in chain.claims if own[path] not in jobs and not is_derived(path)):
         further.setdefault(next(iter(chain.claims[path].values())), []).append(path)
     for by, paths in further.items():
-        found = f"{by} names {', '.join(paths[:3])}" + (f" and {len(paths) - 3} others" if len(paths) > 3 else "")
-        yield chain.failed(NAME, by, found, "files that the jobs of these results read or make")
+        yield chain.failed(NAME, by, f"{by} names {some(paths, 3)}", "files that the jobs of these results read or make")
     unnamed = [path for path in sorted(jobs.keys() - {MANIFEST, *own.values()}) if not is_one_of(path, TEMPORARY)]
     if unnamed and None not in chain.records.values():  # below a record that cannot be read, any may be named
         # No repair, since to move these files away may cost days of work.

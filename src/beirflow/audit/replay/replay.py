@@ -6,7 +6,7 @@ are left to the sample (:mod:`beirflow.audit.sample.sample`).
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from beirflow.audit.differences import Difference, UnsourcedError, difference
 from beirflow.audit.folder.reading import part, read_record
 from beirflow.audit.replay.plan import CANDIDATES, check_plan
 from beirflow.audit.replay.rest import READING, check_rest
-from beirflow.audit.scratch import Scratch, scratch
 from beirflow.config.experiment import Experiment
 from beirflow.core import kinds, layout, patterns
 from beirflow.core.csv_files import read_named_csv
@@ -30,6 +29,7 @@ from beirflow.core.progress import Progress
 from beirflow.data.sources.forms import HubForm
 from beirflow.data.sources.hub_source import HubSource
 from beirflow.run.provenance import code_state
+from beirflow.run.scratch import Scratch, scratch
 
 NAME = "files are what their jobs make of the results"
 
@@ -44,39 +44,30 @@ NOT_REBUILT = (
 
 TEXTS = (".csv", ".json", ".html", ".md", ".tex")  # suffixes of files that may name the place of a model
 
-OF_TEXTS = kinds.CHUNKS_OF_REPRESENTATIONS
-"""Files made from the texts of a whole chunk, of which the sample recomputes some."""
-
 
 def check_replay(chain: Chain, configured: Configured) -> Iterator[Check]:
     """Rebuild files from the stored ones, and compare.
 
     Files of pages of earlier results are left out.
     """
-    compared, passed, same = set[str](), Counter[tuple[str, str]](), set[str]()
-    with ExitStack() as stack:
-        place = stack.enter_context(scratch(_configured(chain, configured.experiment)))
+    compared, passed, paths = set[str](), Counter[tuple[str, str]](), _compared_files(chain)
+    with scratch(_configured(chain, configured.experiment)) as place, Progress("replay", len(paths), "files") as progress:
         place.link(chain.folder, (path for path in _linked(chain) if path not in chain.earlier))
         yield from check_plan(chain, configured, place)
         replay = Replay(chain, configured, place)
-        paths = _compared_files(chain)
-        progress = stack.enter_context(Progress("replay", len(paths), "files"))
         for path in paths:
             progress.advance(1)
-            for check in place.renamed(replay.check(path), chain.folder):
-                if check.status != NOT_CHECKED:
-                    compared.add(path)
+            for check in replay.check(path):
+                compared |= set() if check.status == NOT_CHECKED else {path}
                 if check.status == PASSED:
                     passed[check.name, check.found] += 1
-                    same.add(path)
                 else:
-                    yield replace(check, cause=replay.cause(path))
+                    yield replace(check.renamed(place.folder, chain.folder), cause=replay.cause(path))
     yield from (Check(name, PASSED, f"{rule}: {number} files") for (name, rule), number in sorted(passed.items()))
     # New tables may have followed a page of earlier results, whose record does not name them.
-    for path in sorted(chain.changed.keys() - same):
-        found = f"{path} matches neither {chain.changed[path]} nor the results"
-        todo = chain.repair_command(path, goal=path)
-        yield Check(READING, FAILED, found, "the file that was written", (path,), (), todo)
+    for path in sorted(chain.changed.keys() - compared):
+        found = f"{path} does not match {chain.changed[path]}, and cannot be compared with the results"
+        yield Check(READING, FAILED, found, "the file that was written", (path,), (), chain.repair_command(path, goal=path))
     yield from check_rest(chain, {*compared, *chain.changed})
 
 
@@ -132,35 +123,23 @@ class Replay:
 
     def check(self, path: str) -> Iterator[Check]:
         """Rebuild a file and compare it; skip files of the sample and those of jobs that read temporary files."""
-        chain, name = self._chain, NAME
+        name, job = NAME, None
         try:
             job = self._job(path)
-        except UNREADABLE as error:
-            yield chain.unreadable(name, path, error)
-            return
-        if job is None or tuple(job.output) in self._failed:
-            return
-        try:
+            if job is None or tuple(job.output) in self._failed:
+                return
             name = SOURCES if self._place.opens_files(job) else NAME
             if problem := self._problem(path, job):
                 yield self._not_checked(name, path, job, f"was not rebuilt: {problem}")
-                return
-            made = self.make(path, job)
-            if path.startswith(kinds.COPIES):
-                found = _other_copy(path, chain.file(path), made)
-                self._failed |= {tuple(job.output)} if found.problem else set()  # one report per job
             else:
-                found = self._difference(path, made)
-        except BeirflowError as error:
+                yield self._verdict(name, path, job, self._difference(path, job))
+        except (BeirflowError, *UNREADABLE) as error:
             # A job that ran had all its inputs; so one of them is damaged or does not belong to the others.
-            if tuple(job.output) in self._done and isinstance(error, DataError) and not isinstance(error, UnsourcedError):
-                yield chain.unreadable(name, path, error)
-            else:
+            ran = job is None or (tuple(job.output) in self._done and isinstance(error, DataError))
+            if isinstance(error, UnsourcedError) or (isinstance(error, BeirflowError) and not ran):
                 yield self._not_checked(name, path, job, f"could not be rebuilt: {error}")
-        except UNREADABLE as error:
-            yield chain.unreadable(name, path, error)
-        else:
-            yield self._verdict(name, path, job, found)
+            else:
+                yield self._chain.unreadable(name, path, error)
 
     def cause(self, path: str) -> str:
         """Return the file that is not as recorded, this one or one that its job reads; empty without one."""
@@ -183,7 +162,9 @@ class Replay:
         if job is None or job.computes:
             return None
         inputs, outputs = self._place.inputs(job), self._place.outputs(job)
-        if any(kinds.is_one_of(name, OF_TEXTS) for name in outputs) or any(map(layout.INDEX.names_in, inputs)):
+        # Of what is made from the texts of a whole chunk, the sample makes some rows.
+        is_of_texts = any(kinds.is_one_of(name, kinds.CHUNKS_OF_REPRESENTATIONS) for name in outputs)
+        if is_of_texts or any(map(layout.INDEX.names_in, inputs)):
             return None
         missing = [name for name in inputs if not (self._place.folder / name).exists()]
         return None if any(kinds.is_one_of(name, CANDIDATES) for name in missing) else job
@@ -193,30 +174,19 @@ class Replay:
         configured, names = self._configured, dict(job.wildcards.items())
         if configured.unknown and (path == SUMMARY or kinds.is_derived(path)):
             return f"this needs the extension of {', '.join(configured.unknown)}"
-        if not self._place.opens_files(job):
+        if not self._place.opens_files(job) or configured.knows(names):
             return ""
-        experiment = configured.experiment
-        if expansion := names.get("expansion"):
-            of = [
-                name
-                for name, system in experiment.systems.items()
-                if (added := experiment.families[system.family].added(system.settings)) and added.name == expansion
-            ]
-            return "" if configured.known.intersection(of) else f"the model or file of {expansion} is not known here"
-        if system := names.get("system"):
-            return "" if system in configured.known else f"the model or file of {system} is not known here"
+        if whose := names.get("expansion") or names.get("system"):
+            return f"the model or file of {whose} is not known here"
         return self._problem_of_source(names["dataset"])
 
     def _problem_of_source(self, name: str) -> str:
         """Return why a corpus cannot be prepared: its source is missing, or not that of the catalogue; empty if it can."""
         chain, dataset = self._chain, self._configured.experiment.datasets[name]
         if isinstance(dataset.form, HubForm):
-            source = HubSource.in_cache(dataset.form, dataset.split)
-            record = chain.record(layout.HUB_DATASET(dataset=name))
-            if record.get("files") != source.files:
-                raise RecordError(
-                    "names other files than the layout finds in the cache of the hub", layout.HUB_DATASET(dataset=name)
-                )
+            path, source = layout.HUB_DATASET(dataset=name), HubSource.in_cache(dataset.form, dataset.split)
+            if chain.record(path).get("files") != source.files:
+                raise RecordError("names other files than the layout finds in the cache of the hub", path)
             return ""
         if self._configured.auditor.datasets.get(name) and dataset.path:
             return ""
@@ -275,38 +245,33 @@ class Replay:
         elif here.suffix == ".pdf":  # pages record its digest and show nothing of it
             here.touch()
 
-    def _difference(self, path: str, made: Path) -> Difference:
+    def _difference(self, path: str, job: Any) -> Difference:
         """Return the difference between a file and its rebuilt version.
 
-        Raises UnsourcedError if nothing confirms some columns, such as keys of the configuration in the costs that differ from
-        those of the manifest, which may be older.
+        Keys of the configuration in the costs may be newer than the manifest; then nothing confirms them.
         """
-        found, unsourced, added = Difference(), list[str](), list[str]()
-        try:
-            found = difference(path, self._chain.file(path), made)
-        except UnsourcedError as error:
-            unsourced, added = error.columns, error.added
+        here, made, unsourced = self._chain.file(path), self.make(path, job), list[str]()
+        if path.startswith(kinds.COPIES):  # of files of the project, which may be of another version
+            found = difference(path, here, made) if made.is_file() else Difference("no such file in the code here")
+            self._failed |= {tuple(job.output)} if found.problem else set()  # one report per job
+            return found._replace(of_form=True)
         if path == layout.COST:
             configured = part(self._chain.manifest, "configuration")
-            unsourced += [key for key, value in keys_of_costs(self._chain).items() if value not in (None, configured.get(key))]
-        if (unsourced or added) and not found.problem:
-            raise UnsourcedError(unsourced, added)
-        return found
+            unsourced = [key for key, value in keys_of_costs(self._chain).items() if value not in (None, configured.get(key))]
+        return difference(path, here, made, unsourced)
 
     def _verdict(self, name: str, path: str, job: Any, found: Difference) -> Check:
         """Return the verdict on a file: another formatting by other code is a warning, another number fails."""
         if not found.problem:
             return Check(name, PASSED, job.rule, files=(path,))
-        chain, (recorded, here) = self._chain, self._codes(job)
-        results, problem = chain.affected(path), f"{path}: {found.problem}"
-        goal = chain.repair_command(path) if path in chain.claims else chain.repair_command(path, goal=path)
+        (recorded, here), problem, is_warning = self._codes(job), f"{path}: {found.problem}", False
         if recorded != here:
-            problem += f"; written by code {recorded}, the code here is {here}"
-            if found.of_form:
-                return Check(name, WARNING, problem, "", (path,), (), goal)
-        if _made_with_other_catalogue(chain, path):
-            return Check(name, WARNING, f"{problem}; made with another catalogue than the one here", "", (path,), (), goal)
-        return Check(name, FAILED, problem, "", (path,), results, goal)
+            problem, is_warning = f"{problem}; written by code {recorded}, the code here is {here}", found.of_form
+        if not is_warning and _made_with_other_catalogue(self._chain, path):
+            problem, is_warning = f"{problem}; made with another catalogue than the one here", True
+        results = () if is_warning else self._chain.affected(path)
+        repair = self._chain.repair_command(path, goal=SUMMARY if path in self._chain.claims else path)
+        return Check(name, WARNING if is_warning else FAILED, problem, "", (path,), results, repair)
 
     def _codes(self, job: Any) -> tuple[str, str]:
         """Return the code that wrote the files of a job, from their record or the manifest, and the code here."""
@@ -315,13 +280,6 @@ class Replay:
                 if path.endswith(".json") and (code := read_record(self._chain.file(path)).get("code")):
                     return str(code), str(job.params.code)
         return str(self._chain.manifest["repository"].get("commit")), str(code_state()["commit"])
-
-
-def _other_copy(path: str, here: Path, made: Path) -> Difference:
-    """Return the difference between a copy of a project file and the file here."""
-    if not made.is_file():
-        return Difference("no such file in the code here", of_form=True)
-    return difference(path, here, made)._replace(of_form=True)
 
 
 def _made_with_other_catalogue(chain: Chain, path: str) -> bool:

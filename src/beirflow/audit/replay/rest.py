@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 
 from beirflow.audit.chain import Chain
-from beirflow.audit.checks import NOT_CHECKED, SHOWN, Check
+from beirflow.audit.checks import NOT_CHECKED, SHOWN, Check, some
 from beirflow.core import kinds, layout
 from beirflow.core.extensions import extensions
 
@@ -21,8 +21,7 @@ def check_rest(chain: Chain, compared: Collection[str]) -> Iterator[Check]:
     paths = [path for path in sorted(chain.listing.files) if kinds.is_derived(path) and path not in own]
     others = [path for path in paths if path not in chain.claims and not path.startswith(named)]
     if others:
-        some = ", ".join(others[:3]) + " and others" * (len(others) > 3)
-        found = f"{len(others)} files, on which no number depends, were not compared: {some}"
+        found = f"{len(others)} files, on which no number depends, were not compared: {some(others, 3)}"
         yield Check(READING, NOT_CHECKED, found, "", tuple(others[:SHOWN]), (), chain.aside(others))
     if drawn := [path for path in paths if path in chain.claims]:
         found = f"{len(drawn)} files, including figures, were compared with the records of their pages, not rebuilt"

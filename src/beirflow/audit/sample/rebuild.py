@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,21 +21,40 @@ import pyarrow.parquet as pq
 from beirflow.audit.chain import Chain
 from beirflow.audit.configured import Configured
 from beirflow.audit.folder.reading import part, read_columns
-from beirflow.audit.scratch import Scratch, scratch
-from beirflow.core import kinds, layout
+from beirflow.config.experiment import Experiment
+from beirflow.core import layout
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
+from beirflow.core.kinds import PATTERNS, is_one_of
 from beirflow.core.patterns import Pattern
 from beirflow.core.records import RECORD_DIGEST, made_in, write_json
 from beirflow.data.corpus_files import EXCLUDED_ROWS, FOOTER, footer_digest
 from beirflow.data.prepare import excluded_rows_of
 from beirflow.data.sources.forms import EXCLUDED
 from beirflow.ranking.run_file import RUN
+from beirflow.run.scratch import Scratch, scratch
 
 FROM_RUNS = (layout.RUN.folder(), layout.CORPUS.folder())  # folders of files from which fused and reranked runs are made
 
+RUNS, EXPANSIONS, INDEXES = (
+    (layout.RUN, layout.RUN_RECORD),
+    (layout.EXPANSION, layout.EXPANSION_RECORD),
+    (layout.INDEX, layout.INDEX_RECORD),
+)
+
 FIRST = 100  # documents of each run in a pool, for each sampled query
 PRECISIONS = ("float32", "float16", "bfloat16")  # the most precise first
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Queries with their judgements, and documents, of a prepared corpus."""
+
+    dataset: str
+    record: Mapping[str, Any]  # of the corpus
+    queries: pa.Table
+    qrels: pa.Table
+    documents: pa.Table  # None for those of a file that is linked
 
 
 @dataclass
@@ -62,11 +81,6 @@ class CorpusSample:
             path = pattern(dataset=dataset, system=system)
             return read_columns(chain.file(path), path, columns or None)
 
-        def depth_of(name: str) -> int:
-            """Return the configured depth of a system; 0 for none."""
-            known = configured.experiment.systems.get(name)
-            return (known and configured.experiment.family(name).reads(known.settings).depth) or 0
-
         def some(table: pa.Table) -> pa.Table:
             """Return a random sample of rows."""
             return table.take(np.sort(random.choice(len(table), min(sample, len(table)), replace=False)))
@@ -76,8 +90,10 @@ class CorpusSample:
         of_drawn = pc.field("query_id").isin(pc.unique(queries["query_id"]))
         qrels = read(layout.QRELS).filter(of_drawn)
         runs = {system: read(layout.RUN, system=system).filter(of_drawn) for system in systems}
+        experiment = configured.experiment
+        known = {name: experiment.systems[name].settings for name in systems if name in experiment.systems}
         # A reranker needs all documents that it scores.
-        first = max(FIRST, *(depth_of(name) for name in systems))
+        first = max([FIRST, *(experiment.family(name).reads(settings).depth or 0 for name, settings in known.items())])
         tables = [documents, qrels, *(run.filter(pc.field("rank") <= first) for run in runs.values())]
         pooled = pc.unique(pa.concat_tables([each.select(["doc_id"]) for each in tables])["doc_id"])
         ids = every["doc_id"].combine_chunks()
@@ -96,6 +112,7 @@ class Rebuild:
     ids: pa.Array | None  # of the documents; None for the whole corpus
     system: str = ""  # system whose run is rebuilt
     known: dict[str, set[str]] = field(default_factory=dict)  # cache of :meth:`ancestors`
+    compared: set[str] = field(default_factory=set)  # compared representations and expansions
 
     @property
     def name(self) -> str:
@@ -107,20 +124,15 @@ class Rebuild:
         """Stored record of the corpus."""
         return self.chain.record(layout.CORPUS(dataset=self.drawn.dataset))
 
-    def write_corpus(self) -> None:
-        """Write documents, queries, judgements and their record."""
-        path = layout.DOCUMENTS(dataset=self.drawn.dataset)
-        documents = None
-        if self.ids is None:
-            self.place.link(self.chain.folder, [path])
-        else:
-            documents = pq.read_table(self.chain.file(path), filters=pc.field("doc_id").isin(self.ids))
-        write_corpus(self.place, self.drawn.dataset, self.corpus, self.drawn.queries, self.drawn.qrels, documents)
+    def stored(self, path: str) -> list[str]:
+        """Return the stored files of all chunks where a path has a chunk, which are one here; else the path."""
+        names: dict[str, Any] = names_in(path)
+        chunks = range(part(self.corpus, "chunks", kind=int)) if "chunk" in names else ()
+        return [pattern_of(path)(**{**names, "chunk": chunk}) for chunk in chunks] or [path]
 
     def inputs(self, path: str) -> list[str]:
         """Return the inputs of the job that makes a file. Raises DataError if no rule makes it."""
-        job = self.place.job(path)
-        if job is None:
+        if (job := self.place.job(path)) is None:
             raise DataError(f"no rule here makes {path}")
         return self.place.inputs(job)
 
@@ -136,60 +148,47 @@ class Rebuild:
         """Make a file and its inputs; or take it from the results if it depends on more than is here."""
         if (self.place.folder / path).exists():
             return
-        kind = pattern_of(path)
-        names = kind.names_in(path) or {}
-        if kind in (layout.RUN, layout.RUN_RECORD) and names["system"] != self.system:
+        names = names_in(path)
+        if is_one_of(path, RUNS) and names["system"] != self.system:
             self._take(layout.RUN(**names), self._hits(names["system"]))
-        elif "dataset" not in names or (self.ids is None and not self._depends(path)):
-            self._link(path, is_whole=True)
-        elif kind in (layout.EXPANSION, layout.EXPANSION_RECORD) and not is_written:
+        elif is_one_of(path, EXPANSIONS) and self.ids is not None and not is_written:
             self._take(layout.EXPANSION(**names), self.additions(path))
-        elif self.ids is not None and self._sums_up(path):
-            self._link(path, is_whole=False)
+        elif "dataset" not in names or (self._sums_up(path) if self.ids is not None else not self._depends(path)):
+            self._link(path)
         else:
             for name in self.inputs(path):
                 self.obtain(name)
             job = self.place.job(path)
-            if (job.computes or self.place.opens_files(job)) and not self._is_known(dict(job.wildcards.items())):
+            if (job.computes or self.place.opens_files(job)) and not self.configured.knows(dict(job.wildcards.items())):
                 raise DataError(f"the model or file that makes {path} is not known here; name it under custom.systems")
             self.place.run(job)
 
-    def _is_known(self, names: Mapping[str, str]) -> bool:
-        """Test whether the model of a system or of an expansion is one of the auditor."""
-        if "system" in names:
-            return names["system"] in self.configured.known
-        experiment = self.configured.experiment
-        return any(names["expansion"] in experiment.expansions.of_system(system) for system in self.configured.known)
-
     def _sums_up(self, path: str) -> bool:
         """Test whether a file is made from all chunks of a corpus, and is neither index nor run."""
-        if is_chunked(path) or pattern_of(path) in (layout.INDEX, layout.INDEX_RECORD, layout.RUN, layout.RUN_RECORD):
+        if is_chunked(path) or is_one_of(path, (*INDEXES, *RUNS)):
             return False
         return any(map(is_chunked, self.inputs(path)))
 
     def _depends(self, path: str) -> bool:
         """Test whether a file depends on the queries; an index counts as dependent, since a stored one is not opened."""
-        if pattern_of(path) in (layout.INDEX, layout.INDEX_RECORD):
-            return True
-        return layout.QUERIES(dataset=self.drawn.dataset) in self.ancestors(path)
+        return is_one_of(path, INDEXES) or layout.QUERIES(dataset=self.drawn.dataset) in self.ancestors(path)
 
-    def _link(self, path: str, *, is_whole: bool) -> None:
-        """Take the outputs of a job from the results; unless ``is_whole``, their records then name only files that are here."""
-        job = None if is_whole and "dataset" not in (pattern_of(path).names_in(path) or {}) else self.place.job(path)
-        outputs = [path] if job is None else self.place.outputs(job)
+    def _link(self, path: str) -> None:
+        """Take the outputs of a job from the results; in a pool, their records then name only files that are here."""
+        is_of_corpus = "dataset" in names_in(path)
+        outputs = self.place.outputs(self.place.job(path)) if is_of_corpus else [path]
         files = [name for name in self.chain.listing.files if any(f"{name}/".startswith(f"{each}/") for each in outputs)]
         if not files:
             raise FileNotFoundError(errno.ENOENT, "is missing", path)
+        records = self.chain.records if is_of_corpus and self.ids is not None else {}
+        self.place.link(self.chain.folder, [name for name in files if name not in records])
         for name in files:
-            self.chain.file(name)
-        self.place.link(self.chain.folder, files if is_whole else [name for name in files if name not in self.chain.records])
-        for name in files if not is_whole else ():
-            if record := self.chain.records.get(name):
+            if record := records.get(name):
                 write_record_here(self.place, self.place.folder / name, record, outputs={})
 
     def _take(self, path: str, rows: pa.Table) -> None:
         """Write some rows of a stored table, and a record of them."""
-        file, stored = self.place.folder / path, layout.record_of(with_chunk(pattern_of(path), path, 0)).as_posix()
+        file, stored = self.place.folder / path, layout.record_of(self.stored(path)[0]).as_posix()
         file.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(rows, file, compression="zstd", write_page_checksum=True)
         record = self.chain.record(stored)
@@ -208,23 +207,16 @@ class Rebuild:
 
     def additions(self, path: str) -> pa.Table:
         """Return the stored additions to the documents here."""
-        chunks = range(part(self.corpus, "chunks", kind=int))
-        names = [with_chunk(layout.EXPANSION, layout.EXPANSION(**names_in(path)), chunk) for chunk in chunks]
-        table = pa.concat_tables([read_columns(self.chain.file(name), name) for name in names])
+        table = pa.concat_tables(
+            [read_columns(self.chain.file(name), name) for name in self.stored(layout.EXPANSION(**names_in(path)))]
+        )
         return table.take(pc.index_in(self.ids, value_set=table["doc_id"].combine_chunks()))
 
 
-def write_corpus(
-    place: Scratch,
-    name: str,
-    stored: Mapping[str, Any],
-    queries: pa.Table,
-    qrels: pa.Table,
-    documents: pa.Table | None,
-) -> None:
-    """Write a corpus into a scratch folder, from its stored record, as one chunk; ``documents`` are None if linked."""
-    patterns = (layout.DOCUMENTS, layout.QUERIES, layout.QRELS, layout.CORPUS)
-    paths = [each(dataset=name) for each in patterns]
+def write_corpus(place: Scratch, texts: Texts) -> None:
+    """Write a corpus of one chunk into a scratch folder, with a record from the stored one."""
+    queries, documents = texts.queries, texts.documents
+    paths = [each(dataset=texts.dataset) for each in (layout.DOCUMENTS, layout.QUERIES, layout.QRELS, layout.CORPUS)]
     files = [place.folder / path for path in paths]
     files[0].parent.mkdir(parents=True, exist_ok=True)
     if documents is not None:
@@ -235,10 +227,10 @@ def write_corpus(
             rows = excluded_rows_of(queries[EXCLUDED].combine_chunks(), ids)
             queries = queries.set_column(queries.column_names.index(EXCLUDED_ROWS), EXCLUDED_ROWS, rows)
     pq.write_table(queries, files[1], compression="zstd")
-    pq.write_table(qrels, files[2], compression="zstd")
-    digest = part(stored, "outputs", paths[0], kind=str) if documents is None else file_digest(files[0])
+    pq.write_table(texts.qrels, files[2], compression="zstd")
+    digest = part(texts.record, "outputs", paths[0], kind=str) if documents is None else file_digest(files[0])
     outputs = {paths[0]: digest, **{path: file_digest(file) for path, file in zip(paths[1:3], files[1:3], strict=True)}}
-    write_record_here(place, files[3], stored, outputs=outputs, **{FOOTER: footer_digest(files[0])})
+    write_record_here(place, files[3], texts.record, outputs=outputs, **{FOOTER: footer_digest(files[0])})
 
 
 def write_record_here(
@@ -252,30 +244,31 @@ def write_record_here(
     write_json(file, {**others, **fields, "inputs": here, "outputs": dict(own)})
 
 
-Kind = TypeVar("Kind", bound=Rebuild)
-
-
 @contextmanager
-def rebuild(kind: type[Kind], chain: Chain, configured: Configured, drawn: CorpusSample, ids: pa.Array | None) -> Iterator[Kind]:
+def rebuild(chain: Chain, configured: Configured, drawn: CorpusSample, ids: pa.Array | None) -> Iterator[Rebuild]:
     """Open a scratch folder with the sampled queries, and with some documents as one chunk; None for the whole corpus."""
-    name, experiment = drawn.dataset, configured.experiment
-    config, datasets = dict(experiment.config), dict(experiment.datasets)
-    count = len(drawn.every if ids is None else ids)
-    alone: dict[str, Any] = {"shares_texts_with": None, "sample_documents": None, "sample_queries": None}
-    datasets[name] = replace(datasets[name], documents=count, queries=drawn.queries.num_rows, **alone)
-    if ids is not None:
-        config["chunk_documents"] = max(1, count)
     records = (chain.records.get(layout.RUN_RECORD(system=system, dataset=dataset)) for system, dataset in chain.runs)
     made = {precision for record in records if record for precision in made_in(record, "precision")}
-    requested = configured.auditor.config["precision"]
+    requested, pool = configured.auditor.config["precision"], {} if ids is None else {"chunk_documents": max(1, len(ids))}
     # Stored representations are searched with queries of the same precision only.
-    config["precision"] = (
-        requested if requested != "auto" and ids is not None else next((each for each in PRECISIONS if each in made), "auto")
-    )
-    with scratch(replace(experiment, config=config, datasets=datasets)) as place:
-        rebuilt = kind(chain, configured, drawn, place, ids)
-        rebuilt.write_corpus()
+    precision = requested if requested != "auto" and pool else next((each for each in PRECISIONS if each in made), "auto")
+    count, queries = len(drawn.every if ids is None else ids), drawn.queries.num_rows
+    with scratch(with_pool(configured.experiment, drawn.dataset, count, queries, precision=precision, **pool)) as place:
+        rebuilt = Rebuild(chain, configured, drawn, place, ids)
+        path, documents = layout.DOCUMENTS(dataset=drawn.dataset), None
+        if ids is None:
+            place.link(chain.folder, [path])
+        else:
+            documents = pq.read_table(chain.file(path), filters=pc.field("doc_id").isin(ids))
+        write_corpus(place, Texts(drawn.dataset, rebuilt.corpus, drawn.queries, drawn.qrels, documents))
         yield rebuilt
+
+
+def with_pool(experiment: Experiment, name: str, documents: int, queries: int, **config: Any) -> Experiment:
+    """Return an experiment in which a dataset has so many documents and queries, with changes of the configuration."""
+    alone: dict[str, Any] = {"shares_texts_with": None, "sample_documents": None, "sample_queries": None}
+    dataset = replace(experiment.datasets[name], documents=documents, queries=queries, **alone)
+    return replace(experiment, config={**experiment.config, **config}, datasets={**experiment.datasets, name: dataset})
 
 
 def names_in(path: str) -> dict[str, str]:
@@ -285,7 +278,7 @@ def names_in(path: str) -> dict[str, str]:
 
 def pattern_of(path: str) -> Pattern:
     """Return the pattern of a path of results."""
-    pattern = next((each for each in kinds.PATTERNS if each.names_in(path) is not None), None)
+    pattern = next((each for each in PATTERNS if each.names_in(path) is not None), None)
     if pattern is None:
         raise DataError(f"{path} is no file that beirflow writes")
     return pattern
@@ -294,9 +287,3 @@ def pattern_of(path: str) -> Pattern:
 def is_chunked(path: str) -> bool:
     """Test whether a file belongs to one chunk of a corpus."""
     return "chunk" in names_in(path)
-
-
-def with_chunk(pattern: Pattern, path: str, chunk: int) -> str:
-    """Return the path of a pattern with the names in another path and a chunk."""
-    names: dict[str, Any] = {**(pattern.names_in(path) or {}), "chunk": chunk}
-    return pattern(**names)

@@ -9,9 +9,7 @@ Some queries and documents of each corpus are sampled. The sampled queries are e
 
 import math
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -24,18 +22,7 @@ from beirflow.audit.chain import Chain
 from beirflow.audit.checks import NOT_CHECKED, PASSED, UNREADABLE, Check
 from beirflow.audit.configured import Configured
 from beirflow.audit.folder.reading import check_unpacked, part, read_columns
-from beirflow.audit.sample.rebuild import (
-    FROM_RUNS,
-    PRECISIONS,
-    CorpusSample,
-    Rebuild,
-    is_chunked,
-    names_in,
-    pattern_of,
-    rebuild,
-    with_chunk,
-)
-from beirflow.audit.sample.representations import distance, rows_of
+from beirflow.audit.sample.rebuild import FROM_RUNS, PRECISIONS, CorpusSample, Rebuild, is_chunked, names_in, rebuild
 from beirflow.config.main_measure import cutoff_of, main_measure
 from beirflow.core import layout
 from beirflow.core.errors import BeirflowError, DataError
@@ -43,6 +30,7 @@ from beirflow.core.progress import Progress
 from beirflow.core.records import made_in
 from beirflow.evaluation.measures import measure
 from beirflow.evaluation.paired_tests import confidence_interval, randomisation_test
+from beirflow.families.rows import distance, rows_of
 
 NAME = "samples are recomputed"
 POOL = "recomputed rankings of a pool match the runs"
@@ -65,11 +53,10 @@ def check_samples(chain: Chain, configured: Configured, sample: int, seed: int) 
         found = "the sample is 0: no output of a model or a search was recomputed, so a consistent forgery would not be detected"
         yield Check(NAME, NOT_CHECKED, found, repair="snakemake --cores 2 --config 'command={audit: {sample: 100}}' -- audit")
         return
-    random, by_corpus = np.random.default_rng(seed), dict[str, list[str]]()
-    for system, dataset in chain.runs:
-        by_corpus.setdefault(dataset, []).append(system)
-    with Progress("recompute samples", 3 * len(chain.runs), "runs") as progress:
-        for dataset, systems in by_corpus.items():
+    random, runs = np.random.default_rng(seed), chain.runs
+    with Progress("recompute samples", 3 * len(runs), "runs") as progress:
+        for dataset in dict.fromkeys(dataset for _, dataset in runs):
+            systems = [system for system, other in runs if other == dataset]
             try:
                 _check_sizes(chain, dataset)
                 drawn = CorpusSample.of(chain, configured, dataset, systems, sample, random)
@@ -80,197 +67,179 @@ def check_samples(chain: Chain, configured: Configured, sample: int, seed: int) 
 
 
 def _check_sizes(chain: Chain, dataset: str) -> None:
-    """Raise RecordError for a representation that unpacks to more than its size allows, while memory is limited."""
+    """Raise RecordError for a file that unpacks to more than its size allows, while memory is limited."""
     for path in chain.claims:
-        if path.endswith(".arrow") and names_in(path).get("dataset") == dataset and chain.listing.files.get(path):
+        if path.endswith((".arrow", ".parquet")) and names_in(path).get("dataset") == dataset and chain.listing.files.get(path):
             check_unpacked(chain.folder / path, path)
 
 
 def _check_corpus(chain: Chain, configured: Configured, drawn: CorpusSample, progress: Progress) -> Iterator[Check]:
     """Check every run of a corpus, in one scratch folder after another: Snakemake reads rules for one experiment at a time."""
-    for ids, kinds_of_checks in (
-        (drawn.pool, (SampledRuns.check_run, SampledRuns.check_texts)),
-        (None, (SampledRuns.check_run,)),
-        (drawn.documents, (SampledRuns.check_additions,)),
+    for ids, checks in (
+        (drawn.pool, (_check_run, _check_texts)),
+        (None, (_check_run,)),
+        (drawn.documents, (_check_additions,)),
     ):
-        with rebuild(SampledRuns, chain, configured, drawn, ids) as again:
-            for system in drawn.runs:
-                for check in kinds_of_checks if system not in configured.unknown else ():
-                    checks = _guarded(chain, system, drawn.dataset, partial(check, again, system))
-                    yield from again.place.renamed(checks, chain.folder)
+        with rebuild(chain, configured, drawn, ids) as again:
+            for again.system in drawn.runs:
+                for check in checks if again.system not in configured.unknown else ():
+                    yield from (each.renamed(again.place.folder, chain.folder) for each in _guarded(again, check))
                 progress.advance(1)
 
 
-def _guarded(chain: Chain, system: str, dataset: str, check: Callable[[], Iterator[Check]]) -> list[Check]:
+def _guarded(again: Rebuild, check: Callable[[Rebuild], Iterator[Check]]) -> list[Check]:
     """Collect the checks of a run, or the reason why they cannot be made."""
-    result, checks = (system, dataset), list[Check]()
+    chain, result, checks = again.chain, (again.system, again.drawn.dataset), list[Check]()
     try:
         with chain.limits.lifted():
-            checks.extend(check())
+            checks.extend(check(again))
     except BeirflowError as error:
-        checks.append(Check(NAME, NOT_CHECKED, f"{system} on {dataset}: {error}", results=(result,)))
+        checks.append(Check(NAME, NOT_CHECKED, f"{again.name}: {error}", results=(result,)))
     except UNREADABLE as error:
-        checks.append(chain.unreadable(NAME, layout.RUN_RECORD(system=system, dataset=dataset), error, [result]))
+        path = layout.RUN_RECORD(system=again.system, dataset=again.drawn.dataset)
+        checks.append(chain.unreadable(NAME, path, error, [result]))
     return checks
 
 
-@dataclass
-class SampledRuns(Rebuild):
-    """Recomputed runs of the sampled queries, and their comparison with the stored ones."""
+def _check_run(again: Rebuild) -> Iterator[Check]:
+    """Recompute the run of a system and compare it; skip one that is made from other runs or a file alone."""
+    path = layout.RUN(system=again.system, dataset=again.drawn.dataset)
+    inputs = again.inputs(path)
+    if all(name.startswith(FROM_RUNS) for name in inputs):
+        return  # the replay covers it
+    if again.ids is None and not any(map(is_chunked, again.ancestors(path))):
+        return  # it has no stored representations
+    is_approximate = any(layout.INDEX.names_in(name) is not None for name in inputs)
+    if is_approximate and again.ids is None and len(again.drawn.every) > MOST_INDEXED:
+        raise DataError(f"an index of {len(again.drawn.every):,} documents is not rebuilt; at most {MOST_INDEXED:,} are")
+    shutil.rmtree(again.place.folder / layout.RUN.folder(), ignore_errors=True)  # other systems' runs are the stored ones
+    again.obtain(path)
+    yield _compared(again, path, is_approximate=is_approximate)
 
-    compared: set[str] = field(default_factory=set)  # compared representations and expansions
 
-    def check_run(self, system: str) -> Iterator[Check]:
-        """Recompute the run of a system and compare it; skip one that is made from other runs or a file alone."""
-        self.system, path = system, layout.RUN(system=system, dataset=self.drawn.dataset)
-        inputs = self.inputs(path)
-        if all(name.startswith(FROM_RUNS) for name in inputs):
-            return  # the replay covers it
-        if self.ids is None and not any(map(is_chunked, self.ancestors(path))):
-            return  # it has no stored representations
-        is_approximate = any(layout.INDEX.names_in(name) is not None for name in inputs)
-        if is_approximate and self.ids is None and len(self.drawn.every) > MOST_INDEXED:
-            raise DataError(f"an index of {len(self.drawn.every):,} documents is not rebuilt; at most {MOST_INDEXED:,} are")
-        shutil.rmtree(self.place.folder / layout.RUN.folder(), ignore_errors=True)  # other systems' runs are the stored ones
-        self.obtain(path)
-        again = pq.read_table(self.place.folder / path)
-        yield self._compare(path, again, is_approximate=is_approximate)
+def _compared(again: Rebuild, path: str, *, is_approximate: bool) -> Check:
+    """Compare a recomputed run with the stored one."""
+    stored, found_again = again.drawn.runs[again.system], pq.read_table(again.place.folder / path)
+    hits = _side_by_side(stored, found_again, part(again.chain.manifest, "configuration", "top_k", kind=int))
+    if again.ids is not None:  # later documents may not be in the pool
+        hits = hits[hits["rank"].isna() | (hits["rank"] <= again.drawn.first)]
+    lost = float(hits["score_again"].isna().sum() / max(1, hits["score"].notna().sum()))
+    if is_approximate:
+        hits = hits.dropna()
+    tolerance = _tolerance(again) if again.ids is not None else _tolerance_of_queries(again, path)
+    found, problems = f"{again.name}: {len(again.drawn.queries)} queries, {len(hits)} hits", list[str]()
+    if len(hits):
+        worst = hits.iloc[int(hits["apart"].to_numpy().argmax())]
+        found += f" at most {worst['apart']:.1e} of the largest score apart"
+        if not worst["apart"] <= tolerance:  # nor is it a number
+            problems.append(f"document {worst['doc_id']!r} of the query {worst['query_id']!r} {_in_words(worst)}")
+    if is_approximate and again.ids is None and lost > 1 - SAME_FOUND:
+        problems.append(f"{lost:.1%} of the hits are not found")
+    name = main_measure(again.chain.manifest["configuration"])
+    gain, sure = _gain(name, again.drawn.qrels, stored, found_again)
+    problems += ["the stored mean is higher than chance allows"] if sure else []
+    found = "; ".join([found, *problems, *([gain] if gain else [])])
+    check, result = (POOL if again.ids is not None else WHOLE), ((again.system, again.drawn.dataset),)
+    if problems:
+        return again.chain.failed(check, path, found, f"scores at most {tolerance:.0e} apart, and no higher {name}", result)
+    return Check(check, PASSED, found, results=result)
 
-    def _compare(self, path: str, again: pa.Table, *, is_approximate: bool) -> Check:
-        stored, top_k = self.drawn.runs[self.system], part(self.chain.manifest, "configuration", "top_k", kind=int)
-        hits = _side_by_side(stored, again, top_k)
-        if self.ids is not None:  # later documents may not be in the pool
-            hits = hits[hits["rank"].isna() | (hits["rank"] <= self.drawn.first)]
-        lost = float(hits["score_again"].isna().sum() / max(1, hits["score"].notna().sum()))
-        if is_approximate:
-            hits = hits.dropna()
-        tolerance = self._tolerance if self.ids is not None else self._tolerance_of_queries(path)
-        found, problems = f"{self.name}: {len(self.drawn.queries)} queries, {len(hits)} hits", list[str]()
-        if len(hits):
-            worst = hits.iloc[int(hits["apart"].to_numpy().argmax())]
-            found += f" at most {worst['apart']:.1e} of the largest score apart"
-            if not worst["apart"] <= tolerance:  # nor is it a number
-                problems.append(f"document {worst['doc_id']!r} of the query {worst['query_id']!r} {_in_words(worst)}")
-        if is_approximate and self.ids is None and lost > 1 - SAME_FOUND:
-            problems.append(f"{lost:.1%} of the hits are not found")
-        gain, sure = self._gain(stored, again)
-        problems += ["the stored mean is higher than chance allows"] if sure else []
-        found = "; ".join([found, *problems, *([gain] if gain else [])])
-        name, result = (POOL if self.ids is not None else WHOLE), ((self.system, self.drawn.dataset),)
-        if problems:
-            expected = f"scores at most {tolerance:.0e} apart, and no higher {self._measure}"
-            return self.chain.failed(name, path, found, expected, result)
-        return Check(name, PASSED, found, results=result)
 
-    @property
-    def _measure(self) -> str:
-        return main_measure(self.chain.manifest["configuration"])
+def _gain(name: str, qrels: pa.Table, *runs: pa.Table) -> tuple[str, bool]:
+    """Return the difference of a measure of two runs in words, and whether the first is significantly better."""
+    measured = (measure(run, qrels, [cutoff_of(name)], ranked=True) for run in runs)
+    first, second = (run.get(name, pd.Series(dtype=float)).to_numpy() for run in measured)
+    known = np.isfinite(first) & np.isfinite(second)
+    if known.sum() < 2:
+        return "", False
+    first, second = first[known], second[known]
+    low, high = confidence_interval([first - second])
+    chance = randomisation_test((first - second)[:, None])[0]
+    words = f"{name} {first.mean():.4f}, recomputed {second.mean():.4f}, difference {low:+.4f} to {high:+.4f} (95 %)"
+    return words, bool(chance < CHANCE and first.mean() > second.mean())
 
-    def _gain(self, stored: pa.Table, again: pa.Table) -> tuple[str, bool]:
-        """Return the difference of the main measure in words, and whether the stored run is significantly better."""
-        runs = (measure(run, self.drawn.qrels, [cutoff_of(self._measure)], ranked=True) for run in (stored, again))
-        first, second = (run.get(self._measure, pd.Series(dtype=float)).to_numpy() for run in runs)
-        known = np.isfinite(first) & np.isfinite(second)
-        if known.sum() < 2:
-            return "", False
-        first, second = first[known], second[known]
-        low, high = confidence_interval([first - second])
-        chance = randomisation_test((first - second)[:, None])[0]
-        words = f"{self._measure} {first.mean():.4f}, recomputed {second.mean():.4f}, difference {low:+.4f} to {high:+.4f} (95 %)"
-        return words, bool(chance < CHANCE and first.mean() > second.mean())
 
-    @property
-    def _precision(self) -> str:
-        """Least precise of the precisions of the run; empty without a model."""
-        made = made_in(self.chain.record(layout.RUN_RECORD(system=self.system, dataset=self.drawn.dataset)), "precision")
-        return max(made, key=lambda each: PRECISIONS.index(each) if each in PRECISIONS else len(PRECISIONS), default="")
+def _precision(again: Rebuild) -> str:
+    """Return the least precise of the precisions of a run; empty without a model."""
+    made = made_in(again.chain.record(layout.RUN_RECORD(system=again.system, dataset=again.drawn.dataset)), "precision")
+    return max(made, key=lambda each: PRECISIONS.index(each) if each in PRECISIONS else len(PRECISIONS), default="")
 
-    @property
-    def _tolerance(self) -> float:
-        experiment = self.configured.experiment
-        settings = experiment.systems[self.system].settings
-        return experiment.family(self.system).tolerance(settings, self._precision) if self._precision else 0.0
 
-    def _tolerance_of_queries(self, path: str) -> float:
-        """Return the tolerance of scores with stored documents and recomputed queries."""
-        made = [name for name in self._represented(path) if not is_chunked(name)]
-        apart = [self._distances(name)[2].max(initial=0.0) for name in made]
-        return min(self._tolerance, GROWTH * max(apart, default=0.0)) + ROUNDING
+def _tolerance(again: Rebuild) -> float:
+    experiment, precision = again.configured.experiment, _precision(again)
+    settings = experiment.systems[again.system].settings
+    return experiment.family(again.system).tolerance(settings, precision) if precision else 0.0
 
-    def _represented(self, path: str) -> list[str]:
-        """List the representations of a run that were recomputed here."""
-        files = {name: self.place.folder / name for name in sorted(self.ancestors(path))}
-        return [
-            name
-            for name, file in files.items()
-            if file.suffix in (".npy", ".arrow") and not name.startswith(layout.CANDIDATES.folder())
-            if file.is_file() and not file.is_symlink()
-        ]
 
-    def check_texts(self, system: str) -> Iterator[Check]:
-        """Compare the representations of the sampled documents and queries with the stored ones."""
-        for path in self._represented(layout.RUN(system=system, dataset=self.drawn.dataset)):
-            if path not in self.compared:
-                self.compared.add(path)
-                yield self._judged(TEXTS, *self._distances(path), self._tolerance)
+def _tolerance_of_queries(again: Rebuild, path: str) -> float:
+    """Return the tolerance of scores with stored documents and recomputed queries."""
+    made = [name for name in _represented(again, path) if not is_chunked(name)]
+    apart = [_distances(again, name)[1].max(initial=0.0) for name in made]
+    return min(_tolerance(again), GROWTH * max(apart, default=0.0)) + ROUNDING
 
-    def _distances(self, path: str) -> tuple[list[str], pa.Array, np.ndarray]:
-        """Return the stored files of a recomputed one, the ids of the sampled texts, and the distances of their rows."""
-        if is_chunked(path):
-            ids, every, here = self.drawn.documents, self.drawn.every, self.drawn.pool
-            paths = [with_chunk(pattern_of(path), path, chunk) for chunk in range(part(self.corpus, "chunks", kind=int))]
-            with pq.ParquetFile(self.chain.file(layout.DOCUMENTS(dataset=self.drawn.dataset))) as file:
-                sizes = [file.metadata.row_group(chunk).num_rows for chunk in range(file.metadata.num_row_groups)]
-        else:
-            ids = here = self.drawn.queries["query_id"].combine_chunks()
-            name = layout.QUERIES(dataset=self.drawn.dataset)
-            every = read_columns(self.chain.file(name), name, ["query_id"])["query_id"].combine_chunks()
-            paths, sizes = [path], [len(every)]
-        rows = pc.index_in(ids, value_set=every).to_numpy().astype(np.int64)
-        again = rows_of(self.place.folder / path, pc.index_in(ids, value_set=here).to_numpy().astype(np.int64))
-        stored: list[Any] = [None] * len(rows)
-        for name, start, size in zip(paths, np.cumsum([0, *sizes[:-1]]), sizes, strict=True):
-            inside = np.flatnonzero((rows >= start) & (rows < start + size))
-            for place, row in zip(inside.tolist(), rows_of(self.chain.file(name), rows[inside] - start), strict=True):
-                stored[place] = row
-        return paths, ids, np.array([distance(*both) for both in zip(stored, again, strict=True)])
 
-    def _judged(self, name: str, paths: list[str], ids: pa.Array, apart: np.ndarray, most: float) -> Check:
-        """Return the check that no distance exceeds a maximum."""
-        kind = f"{len(ids)} rows of {paths[0]}{' and the other chunks' if len(paths) > 1 else ''}"
-        found = f"{self.name}: {kind}, at most {apart.max(initial=0.0):.1e} of their length apart"
-        if apart.max(initial=0.0) <= most:
-            return Check(name, PASSED, found, f"at most {most:.0e}")
-        found += f" ({ids[int(np.argmax(apart))].as_py()!r})"
-        return self.chain.failed(name, paths[0], found, f"at most {most:.0e}")
+def _represented(again: Rebuild, path: str) -> list[str]:
+    """List the representations of a run that were recomputed here."""
+    here = [name for name in sorted(again.ancestors(path)) if not name.startswith(layout.CANDIDATES.folder())]
+    files = ((name, again.place.folder / name) for name in here if name.endswith((".npy", ".arrow")))
+    return [name for name, file in files if file.is_file() and not file.is_symlink()]
 
-    def check_additions(self, system: str) -> Iterator[Check]:
-        """Recompute the expansions of the sampled documents of a system, and compare them."""
-        self.system = system
-        for path in sorted(self.ancestors(layout.RUN(system=system, dataset=self.drawn.dataset))):
-            if layout.EXPANSION.names_in(path) is None or path in self.compared or not self.place.job(path).computes:
-                continue
-            self.compared.add(path)
-            self.obtain(path, is_written=True)
-            again, stored = pq.read_table(self.place.folder / path), self.additions(path)
-            ids, texts = again["doc_id"].combine_chunks(), "weights" not in again.column_names
+
+def _check_texts(again: Rebuild) -> Iterator[Check]:
+    """Compare the representations of the sampled documents and queries with the stored ones."""
+    for path in _represented(again, layout.RUN(system=again.system, dataset=again.drawn.dataset)):
+        if path not in again.compared:
+            again.compared.add(path)
+            yield _judged(again, TEXTS, path, *_distances(again, path), _tolerance(again))
+
+
+def _distances(again: Rebuild, path: str) -> tuple[pa.Array, np.ndarray]:
+    """Return the ids of the sampled texts of a recomputed file, and the distances of their rows from the stored ones."""
+    chain, drawn = again.chain, again.drawn
+    if is_chunked(path):
+        ids, every, here = drawn.documents, drawn.every, again.ids
+        with pq.ParquetFile(chain.file(layout.DOCUMENTS(dataset=drawn.dataset))) as file:
+            sizes = [file.metadata.row_group(chunk).num_rows for chunk in range(file.metadata.num_row_groups)]
+    else:
+        ids = here = drawn.queries["query_id"].combine_chunks()
+        name = layout.QUERIES(dataset=drawn.dataset)
+        every = read_columns(chain.file(name), name, ["query_id"])["query_id"].combine_chunks()
+        sizes = [len(every)]
+    rows = pc.index_in(ids, value_set=every).to_numpy().astype(np.int64)
+    found = rows_of(again.place.folder / path, pc.index_in(ids, value_set=here).to_numpy().astype(np.int64))
+    stored: list[Any] = [None] * len(rows)
+    for name, start, size in zip(again.stored(path), np.cumsum([0, *sizes[:-1]]), sizes, strict=True):
+        inside = np.flatnonzero((rows >= start) & (rows < start + size))
+        for place, row in zip(inside.tolist(), rows_of(chain.file(name), rows[inside] - start), strict=True):
+            stored[place] = row
+    return ids, np.array([distance(*both) for both in zip(stored, found, strict=True)])
+
+
+def _judged(again: Rebuild, name: str, path: str, ids: pa.Array, apart: np.ndarray, most: float) -> Check:
+    """Return the check that no distance exceeds a maximum."""
+    first, *others = again.stored(path)
+    rows = f"{len(ids)} rows of {first}{' and the other chunks' if others else ''}"
+    found = f"{again.name}: {rows}, at most {apart.max(initial=0.0):.1e} of their length apart"
+    if apart.max(initial=0.0) <= most:
+        return Check(name, PASSED, found, f"at most {most:.0e}")
+    return again.chain.failed(name, first, f"{found} ({ids[int(np.argmax(apart))].as_py()!r})", f"at most {most:.0e}")
+
+
+def _check_additions(again: Rebuild) -> Iterator[Check]:
+    """Recompute the expansions of the sampled documents of a system, and compare them."""
+    for path in sorted(again.ancestors(layout.RUN(system=again.system, dataset=again.drawn.dataset))):
+        if layout.EXPANSION.names_in(path) is None or path in again.compared or not again.place.job(path).computes:
+            continue
+        again.compared.add(path)
+        again.obtain(path, is_written=True)
+        ids, apart = _distances(again, path)
+        tolerance = _tolerance(again) if _precision(again) == "float32" else HALF_PRECISION
+        if "queries" in (stored := again.additions(path)).column_names:
             # Which documents are expanded depends on the whole corpus, so those without an expansion are not compared.
-            pairs = [_entries(before, after) for before, after in zip(stored.to_pylist(), again.to_pylist(), strict=True)]
-            apart = np.array([distance(*pair) if len(pair[0][0]) or not texts else 0.0 for pair in pairs])
-            tolerance = self._tolerance if self._precision == "float32" else HALF_PRECISION
-            if texts:  # each differing text counts twice in the squared distance
-                apart, tolerance = np.array([np.mean(apart**2) / 2]), max(tolerance, OTHER_TEXTS)
-            yield self._judged(WRITTEN, [path], ids, apart, tolerance)
-
-
-def _entries(*rows: Mapping[str, Any]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the expansion of a document in several versions: texts or words, and their counts or weights."""
-    versions = []
-    for row in rows:
-        columns = [value for key, value in row.items() if key != "doc_id"]
-        keys, values = columns if len(columns) == 2 else (columns[0], np.ones(len(columns[0])))
-        versions.append((np.array(keys, object), np.array(values, np.float64)))
-    return versions
+            apart = np.where(pc.list_value_length(stored["queries"]).to_numpy() > 0, apart, 0.0)
+            # Each differing text counts twice in the squared distance.
+            apart, tolerance = np.array([np.mean(apart**2) / 2]), max(tolerance, OTHER_TEXTS)
+        yield _judged(again, WRITTEN, path, ids, apart, tolerance)
 
 
 def _side_by_side(stored: pa.Table, again: pa.Table, top_k: int) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Rows of stored representations of any kind, and distances between them."""
+"""Rows of stored representations and expansions of any kind, and distances between them."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from beirflow.core.verified import reading
 
@@ -16,10 +17,14 @@ Row = tuple[np.ndarray | None, np.ndarray]
 
 
 def rows_of(path: Path, rows: np.ndarray) -> list[Row]:
-    """Read some rows of a file of vectors, token vectors, query weights or postings."""
+    """Read some rows of a file of vectors, token vectors, query weights, postings or expansions."""
     if path.suffix == ".npy":
         vectors = np.load(path, mmap_mode="r", allow_pickle=False)
         return [(None, np.array(vectors[row], np.float64)) for row in rows.tolist()]
+    if path.suffix == ".parquet":
+        found = pq.read_table(path).drop_columns(["doc_id"]).take(rows).to_pylist()
+        split = ((keys, weights[0] if weights else np.ones(len(keys))) for keys, *weights in (row.values() for row in found))
+        return [(np.array(keys, object), np.array(weights, np.float64)) for keys, weights in split]
     parts: dict[int, list[tuple[Any, Any]]] = {row: [] for row in rows.tolist()}
     for row, key, value in _entries(path, rows):
         if row in parts:

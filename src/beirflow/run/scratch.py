@@ -1,6 +1,6 @@
-"""Scratch folder in which jobs of the workflow rebuild results, in this process.
+"""Scratch folder in which jobs of the workflow make results, in this process: for audits and samples.
 
-Nothing in the audited results determines which code runs or where it writes: rules come from this installation, and paths of
+Nothing in other results determines which code runs or where it writes: rules come from this installation, and paths of
 outputs from the patterns of :mod:`beirflow.core.layout`.
 """
 
@@ -8,15 +8,12 @@ import logging
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from huggingface_hub import constants
 
 from beirflow import EXTENSIONS, SNAKEFILE, WORKFLOW
-from beirflow.audit.checks import Check
-from beirflow.config.experiment import Experiment
 from beirflow.core.progress import silence
 from beirflow.core.records import Job
 from beirflow.run.rule_call import call_rule
@@ -74,11 +71,6 @@ class Scratch:
             self.make(name)
         self.run(job)
 
-    def renamed(self, checks: Iterable[Check], results: Path) -> Iterator[Check]:
-        """Replace this temporary folder by the results in the findings of checks."""
-        for check in checks:
-            yield replace(check, found=check.found.replace(str(self.folder), str(results)))
-
     def link(self, results: Path, paths: Iterable[str]) -> None:
         """Link to files of other results instead of making them."""
         for path in paths:
@@ -111,8 +103,8 @@ def _quiet() -> Iterator[None]:
 
 
 @contextmanager
-def scratch(experiment: Experiment) -> Iterator[Scratch]:
-    """Open a temporary scratch folder for the results of an experiment.
+def scratch(experiment: Any) -> Iterator[Scratch]:
+    """Open a temporary scratch folder for the results of an Experiment.
 
     Jobs in it download nothing. Raises ValueError if the rules do not fit the experiment.
     """
