@@ -163,7 +163,7 @@ def hub_files(name: str, revision: str, folder: Path, kind: str = "models") -> d
     about = {"id": name, "sha": revision, "siblings": [{"rfilename": path} for path in files]}
     prefix = "" if kind == "models" else f"/{kind}"
     return {
-        f"/api/{kind}/{name}/revision/{revision}": json.dumps(about).encode(),
+        **dict.fromkeys((f"/api/{kind}/{name}", f"/api/{kind}/{name}/revision/{revision}"), json.dumps(about).encode()),
         f"/api/{kind}/{name}/tree/{revision}": json.dumps(listing).encode(),
         **{f"{prefix}/{name}/resolve/{revision}/{path}": data for path, data in files.items()},
     }

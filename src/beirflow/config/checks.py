@@ -58,8 +58,8 @@ def check_names(
 
 def _allowed_datasets(name: str, rows: Mapping[str, tuple[Dataset, ...]], catalogue: Catalogue, folders: Iterable[str]) -> str:
     """Return the datasets that can replace an unknown one, folders of data_dir included."""
-    newer, first = catalogue.newer, name.partition(".")[0]
-    whole, _, part = name.rpartition(".")
+    newer, (whole, _, part) = catalogue.newer, name.rpartition(".")
+    first = whole if whole in newer.collections else name.partition(".")[0]
     if part.startswith("self-matches-") and (corpora := corpora_named(whole, rows)):
         now, instead = ("dropped", "kept") if corpora[0].drop_self_matches else ("kept", "dropped")
         return f"in {whole}, self matches are {now} anyway; allowed are {whole} and {whole}.self-matches-{instead}"

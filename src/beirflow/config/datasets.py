@@ -15,7 +15,7 @@ from beirflow.data.catalogue.catalogue import Catalogue
 from beirflow.data.catalogue.choice import self_matches_named
 from beirflow.data.catalogue.dataset import Dataset
 from beirflow.data.catalogue.own_datasets import place_in
-from beirflow.data.corpus_files import EXCLUDED_PAIRS
+from beirflow.data.corpus_files import EXCLUDED_PAIRS, RELEVANT_PAIRS
 from beirflow.data.counts import count_judged_queries, has_candidates, known_documents
 from beirflow.data.sources.archives import is_archive
 from beirflow.data.sources.beir_files import required_files
@@ -173,12 +173,12 @@ class Datasets:
         """Return the settings that determine a prepared corpus: arguments of ``prepare_corpus``, all but the paths."""
         dataset, documents = self.datasets[name], self.source_documents(name)
         most = {} if documents else {"most": self.config["chunk_documents"]}
-        excluded = {EXCLUDED_PAIRS: dataset.excluded_pairs} if dataset.excluded_pairs else {}
+        counted = {key: count for key in (EXCLUDED_PAIRS, RELEVANT_PAIRS) if (count := getattr(dataset, key))}
         return {
             "forum": dataset.forum,
             "split": dataset.split,
             "chunks": self.chunks(name),
-            "expected": {"documents": documents, "queries": dataset.queries, "files": dict(dataset.files), **most, **excluded},
+            "expected": {"documents": documents, "queries": dataset.queries, "files": dict(dataset.files), **most, **counted},
             "form": asdict(dataset.form) if dataset.form else None,
             "part_of": dataset.part_of,
             "relevant_from": dataset.relevant_from,

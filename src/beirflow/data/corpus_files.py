@@ -23,6 +23,7 @@ OWN_CANDIDATES = "own_candidates"
 Where it ranks others, ``queries.parquet`` has them."""
 
 EXCLUDED_PAIRS = "excluded_pairs"
+RELEVANT_PAIRS = "relevant_pairs"
 """Count of ``corpus.json``: documents that the judged queries exclude from their rankings; not there where they exclude none."""
 
 EXCLUDED_ROWS = "excluded_rows"

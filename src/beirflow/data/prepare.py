@@ -31,6 +31,7 @@ from beirflow.data.corpus_files import (
     EXCLUDED_ROWS,
     OWN_CANDIDATES,
     RELEVANT_FROM,
+    RELEVANT_PAIRS,
     PreparedCorpus,
     footer_digest,
     relevant_from,
@@ -40,7 +41,7 @@ from beirflow.data.judged_queries import read_judged_queries
 from beirflow.data.sampling import drawn, judged_among, sampled_queries, whole_topics
 from beirflow.data.self_matches import SelfMatches, check_self_matches
 from beirflow.data.sources.forms import CANDIDATES, EXCLUDED, form_of
-from beirflow.data.sources.hub_source import HubSource
+from beirflow.data.sources.hub_source import REVISION, HubSource
 from beirflow.data.sources.opening import open_source
 from beirflow.data.sources.source import CORPUS, DatasetSource, qrels_of
 from beirflow.data.unreachable import counts_of, in_corpus, relevant_rows, spelled_otherwise, unreachable
@@ -56,8 +57,8 @@ class Preparation:
     split: str  # name of the judgements
     chunks: int  # number of row groups to write
     # what the catalogue says: ``documents`` and ``queries``, counts or None, and ``files``, sha256 by path; with
-    # ``excluded_pairs``, how many documents queries exclude in all; where the documents could not be counted beforehand, as
-    # ``most`` how many of them one chunk may have
+    # ``excluded_pairs``, how many documents queries exclude in all, and ``relevant_pairs``, how many are relevant; where
+    # the documents could not be counted beforehand, as ``most`` how many of them one chunk may have
     expected: Mapping[str, Any]
     form: Mapping[str, Any] | None = None  # fields of its form, ``kind`` among them; None for the form of BEIR
     part_of: str | None = None  # the dataset, where this is another split of it or a sample, and so not the official data
@@ -90,7 +91,7 @@ def prepare_corpus(
     split, expected = settings.split, settings.expected
     source = open_source(source_path, settings.forum, form_of(settings.form))
     queries, qrels = read_judged_queries(source, split)
-    judged = queries.num_rows
+    counts = {"queries": queries.num_rows, RELEVANT_PAIRS: pc.sum(pc.greater(qrels["score"], 0)).as_py()}
     with _scratch_folder(Path(corpus.documents_path)) as scratch:
         scan = _scan(source, spill_path(scratch), expected["documents"])
         _check_documents(source, scan, expected["documents"], expected.get("most"))
@@ -100,7 +101,10 @@ def prepare_corpus(
         if settings.relevant_from:
             qrels = qrels.replace_schema_metadata({RELEVANT_FROM: str(settings.relevant_from)})
         excluded = _counts_of_lists(queries, scan.ids)
-        differences = _differences(source, expected, judged, None if settings.sample else excluded)
+        differences = _differences(source, expected, counts, None if settings.sample else excluded)
+        if differences and REVISION in source.assumed:
+            todo = "name a commit under custom.datasets, with a name of your own"
+            raise DataError(f"{source.assumed[REVISION]}, is another version: {'; '.join(differences)}; {todo}")
         lost, policy = unreachable(qrels, queries, scan.ids), self_matches or SelfMatches()
         check_self_matches(source, source.where(qrels_of(split)), policy, bool(differences), qrels, queries, lost)
         # What the scan no longer needs is room for the chunks.
@@ -297,7 +301,7 @@ def excluded_rows_of(lists: pa.Array, doc_ids: pa.Array) -> pa.Array:
 
 
 def _differences(
-    source: DatasetSource, expected: Mapping[str, Any], queries: int, excluded: Mapping[str, int] | None
+    source: DatasetSource, expected: Mapping[str, Any], counts: Mapping[str, int], excluded: Mapping[str, int] | None
 ) -> list[str]:
     """Say how the data differ from those that the catalogue expects."""
     differences = [
@@ -305,8 +309,9 @@ def _differences(
         for name, digest in expected["files"].items()
         if source.digests.get(name, digest) != digest
     ]
-    if expected["queries"] not in (None, queries):
-        differences.append(f"{queries} judged queries, expected {expected['queries']}")
+    for key, what in (("queries", "judged queries"), (RELEVANT_PAIRS, "judgements above 0")):
+        if expected.get(key) not in (None, counts[key]):
+            differences.append(f"{counts[key]} {what}, expected {expected[key]}")
     if excluded is not None and (pairs := expected.get(EXCLUDED_PAIRS)) and excluded.get(EXCLUDED_PAIRS, 0) != pairs:
         differences.append(f"queries exclude {excluded.get(EXCLUDED_PAIRS, 0):,} documents, expected {pairs:,}")
     return differences

@@ -51,7 +51,7 @@ def evaluate_run(
         official_data=corpus["official"],
         measures={name: float(table[name].mean()) for name in table.columns if name != "query_id"},
         **({CONVENTIONS: under} if under else {}),
-        assumed=made_in(run.record, ASSUMED),
+        assumed=[*made_in(run.record, ASSUMED), *filter(None, [corpus.get(ASSUMED, {}).get("revision")])],
         precisions=made_in(run.record, "precision"),
     )
 

@@ -53,7 +53,7 @@ def for_terminal(table: pd.DataFrame) -> str:
     text += "\n\n" + fill(f"More columns in the file: {', '.join(more)}", WIDTH) if more else ""
     text += "".join(f"\n\n{fill(each, WIDTH)}" for each in early)
     lines, warnings = ("".join(f"\n  - {each}" for each in some) for some in (assumed, unreachable))
-    text += f"\n\nAssumed (not specified in the model files):{lines}" if assumed else ""
+    text += f"\n\nAssumed (not specified in the model files or the catalogue):{lines}" if assumed else ""
     return text + (f"\n\nRelevant documents that no system can find:{warnings}" if unreachable else "")
 
 

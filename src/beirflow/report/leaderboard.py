@@ -225,6 +225,6 @@ def notes(
     for label, _, members in (name.partition(" (") for name in _names(summary[summary["split"].isna()])):
         sentences.append(f"{label[0].upper()}{label[1:]}: {members.removesuffix(')')}.")
     if assumed := distinct(summary.get(ASSUMED, ())):
-        sentences.append(f"Assumed (not specified in the model files): {BETWEEN.join(assumed)}.")
+        sentences.append(f"Assumed (not specified in the model files or the catalogue): {BETWEEN.join(assumed)}.")
     sentences += [f"Judgements of {each}." for each in of_datasets(summary)]
     return [*sentences, TRUSTED] if references is not None else sentences

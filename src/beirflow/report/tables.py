@@ -212,6 +212,8 @@ def citations() -> dict[str, str]:
 def of_catalogue(name: str) -> str | None:
     """Return the dataset of the catalogue for a name, which may be another split or a sample of it; None without one."""
     for known, corpora in load_catalogue().known_datasets.items():
+        if not name.startswith(known):
+            continue
         splits = "|".join(map(re.escape, corpora[0].other_splits))
         if re.fullmatch(rf"{re.escape(known)}(\.({splits}))?(\.sample-\d+(-\w+)*)?", name):
             return known

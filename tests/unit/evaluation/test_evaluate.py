@@ -64,6 +64,16 @@ def test_every_judged_query_has_a_row_and_means_are_over_all_of_them_in_full_pre
     assert means["measures"] == pytest.approx({name: sum(table[name]) / 4 for name in table.columns}, abs=1e-15)
 
 
+def test_the_means_say_which_commit_of_a_dataset_was_assumed(tmp_path: Path) -> None:
+    arguments = prepare(tmp_path, RUN_ROWS)
+    corpus = read_json(tmp_path / CORPUS_PATH)
+    facts = {key: corpus[key] for key in ("counts", "split", "official")}
+    outputs = {tmp_path / path: digest for path, digest in corpus["outputs"].items()}
+    noted = {"revision": "a/b at c, its newest commit", "judgements_without_score": "3, taken for 1"}
+    write_record(tmp_path / CORPUS_PATH, Job(tmp_path), inputs={}, outputs=outputs, **facts, assumed=noted)
+    assert evaluate(tmp_path, arguments)["assumed"] == ["a/b at c, its newest commit"]
+
+
 def test_the_means_say_of_what_they_are_and_from_what(tmp_path: Path) -> None:
     _, means = evaluated(tmp_path)
     assert [means[key] for key in ("system", "dataset", "split", "official_data")] == ["toy", "tiny", "dev", None]

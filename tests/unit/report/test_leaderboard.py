@@ -65,7 +65,7 @@ def test_a_single_system_is_compared_with_nothing() -> None:
     table = boards.scores_table(alone, "NDCG@10")
     assert [(cell.best, cell.heat) for row in table.rows for cell in row] == [(False, 0)] * 4
     assert boards.notes(alone, False, "toy") == ["Mean of 2: fever, scifact."]
-    said = "Assumed (not specified in the model files): toy: a is b."
+    said = "Assumed (not specified in the model files or the catalogue): toy: a is b."
     assert boards.notes(alone.assign(assumed="toy: a is b"), False, "toy") == ["Mean of 2: fever, scifact.", said]
 
 

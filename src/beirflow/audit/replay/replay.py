@@ -27,7 +27,7 @@ from beirflow.core.extensions import extensions
 from beirflow.core.layout import SUMMARY
 from beirflow.core.progress import Progress
 from beirflow.data.sources.forms import HubForm
-from beirflow.data.sources.hub_source import HubSource
+from beirflow.data.sources.hub_source import HubSource, pinned
 from beirflow.run.provenance import code_state
 from beirflow.run.scratch import Scratch, scratch
 
@@ -184,8 +184,9 @@ class Replay:
         """Return why a corpus cannot be prepared: its source is missing, or not that of the catalogue; empty if it can."""
         chain, dataset = self._chain, self._configured.experiment.datasets[name]
         if isinstance(dataset.form, HubForm):
-            path, source = layout.HUB_DATASET(dataset=name), HubSource.in_cache(dataset.form, dataset.split)
-            if chain.record(path).get("files") != source.files:
+            path = layout.HUB_DATASET(dataset=name)
+            record = chain.record(path)
+            if record.get("files") != HubSource.in_cache(pinned(dataset.form, record), dataset.split).files:
                 raise RecordError("names other files than the layout finds in the cache of the hub", path)
             return ""
         if self._configured.auditor.datasets.get(name) and dataset.path:

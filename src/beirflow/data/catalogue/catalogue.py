@@ -13,7 +13,7 @@ from beirflow.data.catalogue.schema import CATALOGUE, Problems, read_yaml
 
 KINDS = ("task", "domain", "language")  # by which datasets can be chosen
 
-COMMERCIAL = ("Apache 2.0", "BSD 3-Clause", "CC BY 4.0", "CC BY-SA 3.0", "CC BY-SA 4.0", "GPL 3.0", "MIT")
+COMMERCIAL = ("Apache 2.0", "BSD 3-Clause", "CC BY 4.0", "CC BY-SA 3.0", "CC BY-SA 4.0", "CC0 1.0", "EUPL 1.2", "GPL 3.0", "MIT")
 """Licences of data that allow commercial use; a licence that is not stated allows nothing."""
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from beirflow.data.catalogue.catalogue import COMMERCIAL, KINDS, Catalogue
 from beirflow.data.catalogue.dataset import Dataset
-from beirflow.data.catalogue.schema import Problems, nearest
+from beirflow.data.catalogue.schema import Problems, choices, nearest
 
 PART = re.compile(
     r"(?P<whole>.+?)(\.self-matches-(?P<how>kept|dropped))?"
@@ -110,7 +110,7 @@ def _in_common(wanted: Mapping[str, Any], catalogue: Catalogue, problems: Proble
     rows, collections, of = catalogue.known_datasets, catalogue.newer.collections, wanted.get("collection")
     of = [of] if isinstance(of, str) else of
     for name in (name for name in of or () if name not in collections):
-        problems.add("datasets.collection", name, f"allowed are {', '.join(collections)}{nearest(name, collections)}")
+        problems.add("datasets.collection", name, choices(name, collections))
     among = list(catalogue.datasets)
     if of is not None:
         among = [member for name in of if name in collections for member in collections[name].members]

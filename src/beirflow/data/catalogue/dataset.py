@@ -3,6 +3,7 @@
 Members of a collection newer than BEIR are datasets, ``<collection>.<member>``.
 """
 
+import csv
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,7 @@ from beirflow.data.catalogue.schema import Problems, nearest, read_yaml
 from beirflow.data.sources.forms import Form, HubForm
 
 OF_A_DATASET = (
-    *("split", "documents", "queries", "licence", "drop_self_matches", "relevant_from", "excluded_pairs"),
+    *("split", "documents", "queries", "licence", "drop_self_matches", "relevant_from", "excluded_pairs", "relevant_pairs"),
     *("files", "reason", "shares_texts_with", "other_splits"),
 )
 """Keys of a dataset, its collection or a forum that say something of a corpus."""
@@ -42,6 +43,7 @@ class Dataset:
     collection: str | None = None  # the collection of the catalogue that it belongs to; None for any other dataset
     relevant_from: int | None = None  # grade from which a document is relevant, for measures without grades; None for 1
     excluded_pairs: int | None = None  # documents that queries exclude from their rankings, in all; None where that is not known
+    relevant_pairs: int | None = None  # judgements above 0; None where that is not known
     shares_texts_with: str | None = None  # dataset that has most of the same texts; None if no such is known
     # other judgements in its archive, with the number of judged queries, None where that is not known
     other_splits: Mapping[str, int | None] = field(default_factory=dict)
@@ -120,18 +122,40 @@ class Collections:
 
 
 def load_collections(folder: Path, beir: Mapping[str, Mapping[str, Any]]) -> Collections:
-    """Read ``collections.yaml``; versions of a dataset of BEIR have the task and domain of its entry in ``beir``."""
+    """Read ``collections.yaml``; versions of a dataset of BEIR have the task and domain of its entry in ``beir``.
+
+    The parts and tasks of a collection in a table are collections too.
+    """
     content = read_yaml(folder / "collections.yaml")
     collections: dict[str, Collection] = {}
     members: dict[str, tuple[Dataset, ...]] = {}
     facts: dict[str, dict[str, Any]] = {}
     for name, entry in content["collections"].items():
-        shared = {key: value for key, value in entry.items() if key != "members"}
-        for member, own in entry["members"].items():
+        shared = {key: value for key, value in entry.items() if key not in ("members", "parts")}
+        own_keys = _members_in(folder / entry["table"], entry) if "table" in entry else entry["members"]
+        parts: dict[str, list[str]] = {}
+        for member, own in own_keys.items():
             row = f"{name}.{member}"
             of_beir = {key: beir[member][key] for key in ("task", "domain")} if entry.get("of_beir") else {}
             facts[row] = {**of_beir, **shared, **own}
             members[row] = corpora_of(row, facts[row], collection=name)
-        rows = tuple(f"{name}.{member}" for member in entry["members"])
-        collections[name] = Collection(rows, entry.get("citation", name))
+            for part in dict.fromkeys((own["task"], own["part"])) if "table" in entry else ():
+                parts.setdefault(f"{name}.{part}", []).append(row)
+        parts = {name: [f"{name}.{member}" for member in own_keys if member not in entry.get("outside", ())], **parts}
+        collections |= {part: Collection(tuple(rows), entry.get("citation", name)) for part, rows in parts.items()}
     return Collections(collections, members, facts)
+
+
+def _members_in(table: Path, collection: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the keys of each member of a table by its name: those of its part, and those of its row.
+
+    The dataset of a part on the hub has its name, as has the task, unless the part names another.
+    """
+    members: dict[str, dict[str, Any]] = {}
+    with table.open(encoding="utf-8", newline="") as stream:
+        for row in csv.DictReader(stream):
+            part = row["part"]
+            own = {key: int(value) if value.isdecimal() else value for key, value in row.items()}
+            of_part = {"task": part, "hub": f"{collection['hub']}/{part}", **collection["parts"].get(part, {})}
+            members[f"{part}.{row['split']}"] = {**of_part, **own}
+    return members

@@ -10,7 +10,7 @@ from beirflow.core.addresses import keep_secrets_of_hub, without_credentials
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError, DownloadError, cause_of
 from beirflow.core.records import Job, write_record
-from beirflow.data.sources.forms import HubForm
+from beirflow.data.sources.forms import CORPUS, HubForm
 from beirflow.data.sources.hub_layout import CARD, files_of
 
 logger = logging.getLogger(__name__)
@@ -21,9 +21,9 @@ CARD_BYTES = 1 << 24
 def fetch_dataset(*, form: Mapping[str, Any], split: str, output_path: str, job: Job) -> None:
     """Fetch the files of a dataset to this machine, and record their digests.
 
-    ``form`` has the fields of ``HubForm``. The record does not say where the files are, which the
-    cache of the hub's library knows. Raises DataError if it is no dataset for retrieval in a layout that is known, DownloadError
-    if it cannot be fetched, or a file is not that of the revision.
+    ``form`` has the fields of ``HubForm``; without a revision, the record has that of the newest commit. It does not say where
+    the files are, which the cache of the hub's library knows. Raises DataError if it is no dataset for retrieval in a layout that
+    is known, DownloadError if it cannot be fetched, or a file is not that of the revision.
     """
     wanted = HubForm(**form)
     repositories = {place: _Repository(*place) for place in map(wanted.place, wanted.roles)}
@@ -33,20 +33,23 @@ def fetch_dataset(*, form: Mapping[str, Any], split: str, output_path: str, job:
         names = files_of(role, hub.listed, hub.card(), subset=wanted.subset, split=split, where=hub.where, layout=wanted.layout)
         files[role] = {name: hub.fetch(name) for name in names}
         logger.info("%s: the %s is %s", hub.where, role, ", ".join(names))
-    write_record(output_path, job, inputs={}, outputs={}, **dict(form), split=split, files=files)
+    revision = repositories[wanted.place(CORPUS)].revision
+    write_record(output_path, job, inputs={}, outputs={}, **{**form, "revision": revision}, split=split, files=files)
 
 
 class _Repository:
-    """A dataset on the hub at a revision."""
+    """A dataset on the hub at a revision, the newest without one."""
 
     def __init__(self, hub: str, revision: str) -> None:
         from huggingface_hub import HfApi, RepoFile
 
         keep_secrets_of_hub()
         logging.getLogger("huggingface_hub.utils._http").setLevel(logging.ERROR)  # two lines for each attempt
-        self.hub, self.revision, self.where = hub, revision, f"{hub} at {revision}"
+        self.hub, self.where = hub, f"{hub} at {revision or 'its newest commit'}"
         try:
-            tree = HfApi().list_repo_tree(hub, recursive=True, revision=revision, repo_type="dataset")
+            self.revision = revision or str(HfApi().dataset_info(hub).sha)
+            self.where = f"{hub} at {self.revision}"
+            tree = HfApi().list_repo_tree(hub, recursive=True, revision=self.revision, repo_type="dataset")
             self.listed = {entry.path: entry for entry in tree if isinstance(entry, RepoFile)}
         except Exception as error:  # the HTTP library below huggingface_hub differs between versions
             raise self._failed(cause_of(error)) from error

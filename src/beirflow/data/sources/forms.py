@@ -72,7 +72,7 @@ class HubForm:
     """A dataset on a hub."""
 
     hub: str  # its id there
-    revision: str  # the commit that pins it
+    revision: str = ""  # the commit that pins it; empty where none is known, so that the newest is fetched
     subset: str | None = None  # the language or part of it, if it has several
     qrels_hub: str | None = None  # id of another dataset that has the judgements; None where it has them itself
     qrels_revision: str | None = None  # the commit that pins that one

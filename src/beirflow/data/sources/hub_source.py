@@ -3,7 +3,9 @@
 Its files are JSON lines, also gzipped, Parquet, or judgements in columns; each is hostile until checked.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +43,7 @@ COLUMNS = {
 
 SUPPORTS, SUPPORTS_NOT = "relevant_corpus_ids", "non_relevant_corpus_ids"  # documents of a nugget of FreshStack
 ORIGINAL, ALTERED = "-og", "-changed"  # ends of the ids of the two queries of a topic, in FollowIR
+COMMIT, REVISION = re.compile(r"[0-9a-f]{40}"), "revision"
 NOTHING = ["N/A"]  # list of ids that means an empty one, in BRIGHT
 
 Row = dict[str, Any]
@@ -57,6 +60,9 @@ class HubSource(DatasetSource):
         files: dict[str, dict[str, str]] | None = None,
     ) -> None:
         super().__init__(path)
+        if not form.revision:
+            form = pinned(form, read_json(path))
+            self.assumed[REVISION] = f"{form.hub} at {form.revision}, its newest commit when it was fetched"
         self.form, self.split = form, str(read_json(path).get("split")) if split is None else split
         self.files = fetched_files(path, form) if files is None else files  # by role and name, the sha256 of each file
         self._without_score = 0
@@ -218,6 +224,15 @@ def _json_rows(path: Path, where: str) -> Iterator[tuple[int, Row]]:
     with stream_of_lines(path, where) as stream:
         for numbers, block in source.read_blocks(stream, where):
             yield from objects_in(where, lines_in(numbers, block))
+
+
+def pinned(form: forms.HubForm, record: Mapping[str, Any]) -> forms.HubForm:
+    """Return a form with the commit that its record names, where its own is not known; DataError if that is none."""
+    if not form.revision and not COMMIT.fullmatch(revision := str(record.get(REVISION))):
+        raise DataError(
+            f"{form.hub}: its record names the commit {revision!r}; delete the record below results/data and run again"
+        )
+    return form if form.revision else replace(form, revision=revision)
 
 
 def fetched_files(path: str | Path, form: forms.HubForm) -> dict[str, dict[str, str]]:

@@ -116,7 +116,7 @@ DEV = "    split: dev\n"
 
 
 def test_a_catalogue_whose_dataset_shares_texts_with_none_is_refused(tmp_path: Path) -> None:
-    for path in CATALOGUE.glob("*.yaml"):
+    for path in (*CATALOGUE.glob("*.yaml"), *CATALOGUE.glob("*.csv")):
         text = path.read_text(encoding="utf-8")
         text = text.replace(DEV, f"{DEV}    shares_texts_with: feber\n") if path.stem == "datasets" else text
         (tmp_path / path.name).write_text(text, encoding="utf-8")
@@ -133,6 +133,7 @@ FURTHER = {
 OF_A_COLLECTION = {"title", "drop_self_matches", "main_measure", "mean", "members"}
 OF_A_MEMBER = OF_A_CORPUS | {"hub", "revision", "qrels", "layout", "subset", "main_measure", "drop_self_matches", "note"}
 OF_A_MEMBER |= {"excluded_pairs", "relevant_from", "forums"}
+OF_A_TABLE = {"table", "parts", "outside", "citation"}
 OF_A_SOURCE = {"source", "citation", "version", "place", "split", "precision", "decimals", "conventions", "scores"}
 FURTHER_OF_A_SOURCE = {"other_splits", "seconds", "note", "not_comparable", "printed_as"}
 
@@ -155,6 +156,10 @@ def test_every_key_of_the_catalogue_is_known_and_every_value_is_of_its_kind() ->
             assert all(forum.keys() <= {"documents", "queries", "mteb"} for forum in entry.get("forums", {}).values()), name
     assert all(re.fullmatch("[0-9a-f]{32}", entry["archive"]["md5"]) for entry in content("datasets")["datasets"].values())
     for name, entry in content("collections")["collections"].items():
+        if "table" in entry:
+            assert OF_A_COLLECTION ^ {"members"} <= entry.keys() <= OF_A_COLLECTION | OF_A_MEMBER | OF_A_TABLE, name
+            assert all(part.keys() <= OF_A_MEMBER for part in entry["parts"].values())
+            continue
         assert OF_A_COLLECTION <= entry.keys() <= OF_A_COLLECTION | OF_A_MEMBER | {"citation", "of_beir"}, name
         forums = [forum for member in entry["members"].values() for forum in member.get("forums", {}).values()]
         assert all(each.keys() <= OF_A_MEMBER for each in (*entry["members"].values(), *forums)), name
