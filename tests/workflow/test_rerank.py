@@ -53,7 +53,9 @@ def test_the_first_stage_runs_once_for_all_and_a_greater_depth_adds_pairs(
     crossed["depth"] = 5
     assert workflow.planned(SUMMARY) == again | {"score_pairs": 1}
     workflow.config["command"] = {"audit": {"sample": 100}}
-    assert f"Assumed (not specified in the model files):\n  - {ASSUMED}\n" in workflow.run(SUMMARY, "results/cost.csv")
+    assert f"Assumed (not specified in the model files or the catalogue):\n  - {ASSUMED}\n" in workflow.run(
+        SUMMARY, "results/cost.csv"
+    )
     assert {row["assumed"] for row in csv.DictReader(workflow.result("summary.csv").open())} == {ASSUMED}
     counts = workflow.read("pairs/crossed/small/block-0.json")["counts"]
     assert (counts["pairs"], counts["pairs_reused"]) == (20, 12)

@@ -250,7 +250,8 @@ def test_what_was_assumed_has_a_column_and_is_printed_once_below_the_table(resul
     assert summary["toy", "mean of 2 (scifact, nfcorpus)"]["assumed"] == "toy: labels are swapped; toy: a is b"
     assert summary["other", "scifact"]["assumed"] == ""
     printed = results.write()
-    assert printed.endswith("\n\nAssumed (not specified in the model files):\n  - toy: labels are swapped\n  - toy: a is b")
+    said = "Assumed (not specified in the model files or the catalogue):"
+    assert printed.endswith(f"\n\n{said}\n  - toy: labels are swapped\n  - toy: a is b")
     assert (printed.count("toy: a is b"), "assumed" in printed) == (1, False)
     # Read from the file, as the table of a run with nothing to do.
     assert for_terminal(pd.read_csv(results.folder / "summary.csv")) == printed
