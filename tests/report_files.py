@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 from beirflow.core.csv_files import read_named_csv
 from beirflow.core.digests import file_digest
 from beirflow.core.records import Job, write_json, write_record
-from beirflow.evaluation.sample_agreement import agreement_table
 from beirflow.evaluation.summary import summarize
 from beirflow.ranking.measures import all_measures
 from beirflow.report.analysis.inspection import matched_words
@@ -63,7 +62,6 @@ class ReportFiles:
     of: int = 10_000
     judged: int = 3
     hostile: Sequence[str] = ()
-    nanobeir: pd.DataFrame = field(default_factory=lambda: agreement_table({}, {}))
     inputs: list[str] = field(default_factory=list)
 
     def write(self) -> Path:
@@ -75,11 +73,10 @@ class ReportFiles:
         summarize(means_paths=rows, summary_path=summary, trained_on={system: {} for system in self.systems})
         self._comparison(pick).to_csv(comparison, index=False)
         self._uncertainty(read_named_csv(summary), pick).to_csv(uncertainty, index=False)
-        self.nanobeir.to_csv(self.folder / "nanobeir.csv", index=False)
         self._costs(pick).to_csv(costs, index=False)
         self._settings().to_csv(self.folder / "systems.csv", index=False)
         write_json(self.folder / "manifest.json", MANIFEST)
-        others = [str(self.folder / name) for name in ("nanobeir.csv", "systems.csv", "manifest.json")]
+        others = [str(self.folder / name) for name in ("systems.csv", "manifest.json")]
         inspections = self._inspections(pick)
         inputs = [summary, *rows, *corpora, *inspections, *self._matches(inspections), comparison, uncertainty, costs, *others]
         per_query = self.folder.glob("metrics/*/*.parquet")

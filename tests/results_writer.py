@@ -47,7 +47,7 @@ def write_metrics(
 def write_comparison(folder: Path, metrics: Sequence[tuple[str, str]], rows: Mapping[str, Sequence[str]], **more: Any) -> str:
     """The tests of every two systems, from the paths of JSON and Parquet of each system and corpus; the path of the table."""
     means_paths, per_query_paths = zip(*metrics, strict=True)
-    names = {"comparison": "significance", "uncertainty": "uncertainty", "nanobeir": "nanobeir"}
+    names = {"comparison": "significance", "uncertainty": "uncertainty"}
     paths = {f"{name}_path": str(folder / f"{file}.csv") for name, file in names.items()}
     of_systems = {"means_paths": means_paths, "per_query_paths": per_query_paths, "rows": rows, "averages": {}}
     compare_systems(**{**of_systems, **paths, **more})

@@ -20,7 +20,7 @@ from scipy.stats import kendalltau
 from beirflow.config.main_measure import cutoff_of
 from beirflow.evaluation.measures import measure
 from beirflow.evaluation.paired_tests import LEVEL, ROUNDING
-from beirflow.evaluation.sample_agreement import FEWEST_SYSTEMS
+from beirflow.evaluation.ranks import FEWEST_SYSTEMS
 
 UNDER = {
     "people_on_sample": "Human grades, sample",

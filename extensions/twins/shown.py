@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from beirflow.extensions.twins.twins import FEWEST_SYSTEMS, pairs_of
+from beirflow.evaluation.ranks import FEWEST_SYSTEMS
+from beirflow.extensions.twins.twins import pairs_of
 from beirflow.report.pages import DATASET, Columns, Table, framed, numbers, texts, words
 from beirflow.report.registry import table
 from beirflow.report.results import Results
@@ -46,14 +47,15 @@ def orders(results: Results) -> Iterator[Table]:
     if not len(rows) or len(results.system_names) < FEWEST_SYSTEMS:
         return
     of_mean = (rows["kind"] == "NanoBEIR") & rows["dataset"].str.startswith("mean of ")
-    columns = {
+    columns: Columns = {
         "dataset": DATASET,
         **texts(kind="Beside"),
-        **numbers("+.3f", rho="Spearman", low="95 % from", high="to"),
-        **numbers("+.3f", stated="HAKARI-Bench states"),
+        "Spearman": numbers("+.3f", rho="Ranks", rho_low="95 % from", rho_high="to", stated="HAKARI-Bench states"),
+        "Kendall": numbers("+.3f", tau="tau-b", tau_low="95 % from", tau_high="to"),
         **numbers(".0f", systems="Systems"),
+        **texts("prose", verdict="Verdict"),
     }
-    caption = f"{results.main_measure}: correlation of the ranks of systems on a dataset and on its twin"
+    caption = f"{results.main_measure}: correlation of the orders of systems on a dataset and on its twin"
     yield framed("Orders on twins", caption, rows.assign(stated=of_mean.map({True: HAKARI})), columns)
 
 

@@ -16,8 +16,6 @@ from beirflow.evaluation.scores import read_per_query
 from beirflow.evaluation.uncertainty import DECIMALS, EQUAL, resampled_means, tail
 from beirflow.report.results import Results
 
-FEWEST_SYSTEMS = 3  # whose orders are compared
-
 
 @dataclass(frozen=True)
 class Pair:
@@ -52,10 +50,13 @@ class Pair:
         return pd.DataFrame(columns).sort_values("rank", kind="stable")
 
     def order(self) -> dict[str, object]:
-        """Return Spearman's correlation of the ranks, with its interval."""
-        rho = spearman(ranks_of(self.whole), ranks_of(self.twin))
-        low, high = self.bounds(rho[1:]) if np.isfinite(rho[0]) else (np.nan, np.nan)
-        return {"dataset": self.dataset, "systems": len(self.systems), "rho": rho[0], "low": low, "high": high}
+        """Return Spearman's correlation of the ranks and Kendall's tau-b, with intervals, and the verdict of that of tau-b."""
+        found: dict[str, object] = {"dataset": self.dataset, "systems": len(self.systems)}
+        low = high = np.nan
+        for name, drawn in (("rho", spearman(ranks_of(self.whole), ranks_of(self.twin))), ("tau", tau_b(self.whole, self.twin))):
+            low, high = self.bounds(drawn[1:]) if np.isfinite(drawn[0]) else (np.nan, np.nan)
+            found |= {name: drawn[0], f"{name}_low": low, f"{name}_high": high}
+        return found | {"verdict": "the orders agree" if low > 0 else "the orders disagree" if high < 0 else "undecided"}
 
 
 @lru_cache(maxsize=2)  # several tables are made of them
@@ -113,3 +114,14 @@ def spearman(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     root = np.sqrt((a * a).sum(axis=1) * (b * b).sum(axis=1))
     rho: np.ndarray = np.divide((a * b).sum(axis=1), root, out=np.full(len(a), np.nan), where=root > 0)
     return rho
+
+
+def tau_b(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return Kendall's tau-b of every row of means of shape (rows, systems); not-a-number where all in a row are equal."""
+    counts = np.zeros((3, len(one)))
+    for place in range(one.shape[1] - 1):
+        a, b = (np.sign((of[:, place, None] - of[:, place + 1 :]).round(EQUAL)) for of in (one, other))
+        counts += [(a * b).sum(axis=1), np.abs(a).sum(axis=1), np.abs(b).sum(axis=1)]
+    same, in_one, in_other = counts
+    tau: np.ndarray = np.divide(same, root := np.sqrt(in_one * in_other), out=np.full(len(one), np.nan), where=root > 0)
+    return tau

@@ -19,7 +19,7 @@ from beirflow.core import layout
 from beirflow.core.errors import ConfigError
 from beirflow.core.extensions import Extension, commands, extensions, forms
 from beirflow.core.patterns import Pattern
-from beirflow.evaluation import sample_agreement, scores, significance, summary, systems, uncertainty
+from beirflow.evaluation import scores, significance, summary, systems, uncertainty
 from beirflow.run.code_version import code_version, reached_modules
 from described_keys import descriptions, sections
 from workflow_rules import functions_of, rule_codes, rule_modules, workflow_rules
@@ -47,7 +47,6 @@ COLUMNS = {
     "scores.parquet": scores.SCORES.names,
     "significance.csv": significance.COLUMNS,
     "uncertainty.csv": uncertainty.COLUMNS,
-    "nanobeir.csv": sample_agreement.COLUMNS,
     "systems.csv": systems.COLUMNS,
 }
 """Columns of derived files, by the first path of their section in docs/files.md."""

@@ -44,7 +44,6 @@ def test_scores_inspection_and_figures_are_made_from_a_finished_run_and_nothing_
             "scores.parquet",
             "significance.csv",
             "uncertainty.csv",
-            "nanobeir.csv",
             "cost.csv",
             "systems.csv",
             "inspection/small.json",

@@ -26,7 +26,6 @@ use rule report_job as compare_systems with:
     output:
         comparison=at(layout.SIGNIFICANCE),
         uncertainty=at(layout.UNCERTAINTY),
-        nanobeir=at(layout.NANOBEIR),
     log:
         "<results>/logs/compare_systems.log",
     params:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import spearmanr
+from scipy.stats import kendalltau, spearmanr
 
 from beirflow.extensions.twins.shown import HAKARI, decontaminated, nano_sets, orders
 from beirflow.extensions.twins.twins import pairs_of
@@ -71,7 +71,7 @@ def test_a_twin_with_the_same_queries_and_scores_changes_nothing(tmp_path: Path)
     values = made_up(4, 60, 3)
     pair = pairs_of(results_with(tmp_path, {"a": (values, ids(60)), f"{NANO}a": (values, ids(60))}), (NANO,))[0]
     assert not pair.rows()[["difference", "low", "high", "change", "change_low", "change_high"]].to_numpy().any()
-    assert [pair.order()[key] for key in ("rho", "low", "high")] == pytest.approx([1, 1, 1])
+    assert [pair.order()[key] for key in ("rho", "rho_low", "tau", "tau_low", "tau_high")] == pytest.approx([1] * 5)
 
 
 def test_ranks_change_and_correlate_as_scipy_says(tmp_path: Path) -> None:
@@ -79,14 +79,38 @@ def test_ranks_change_and_correlate_as_scipy_says(tmp_path: Path) -> None:
     worse["s5"] = worse["s5"] - 2.5
     worse["s1"] = worse["s0"]
     pair = pairs_of(results_with(tmp_path, {"a": (values, ids(80)), f"{NANO}a": (worse, ids(50, "n"))}), (NANO,))[0]
-    expected = spearmanr([of.mean() for of in values.values()], [of.mean() for of in worse.values()]).statistic
-    order = pair.order()
-    assert order["rho"] == pytest.approx(expected)
-    assert order["low"] - 1e-6 <= expected <= order["high"] + 1e-6
+    means, order = [[of.mean() for of in some.values()] for some in (values, worse)], pair.order()
+    for name, expected in (("rho", spearmanr(*means).statistic), ("tau", kendalltau(*means).statistic)):
+        assert order[name] == pytest.approx(expected)
+        assert order[f"{name}_low"] - 1e-6 <= expected <= order[f"{name}_high"] + 1e-6
     rows = pair.rows().set_index("system")
     assert list(rows.index) == ["s5", "s4", "s3", "s2", "s1", "s0"]
     assert rows["twin_rank"].tolist() == [6, 1, 2, 3, 4.5, 4.5]
     assert rows.loc["s5", ["change", "change_low", "change_high"]].tolist() == [5, 5, 5]
+
+
+def test_the_interval_of_tau_is_that_of_a_bootstrap_with_scipys(tmp_path: Path) -> None:
+    values, twin, pick = made_up(6, 60, 8), made_up(6, 20, 9), np.random.default_rng(3)
+    pair = pairs_of(results_with(tmp_path, {"a": (values, ids(60)), f"{NANO}a": (twin, ids(20, "n"))}), (NANO,))[0]
+    drawn = []
+    for _ in range(1000):
+        data = (np.stack([*of.values()]) for of in (values, twin))
+        drawn.append(
+            kendalltau(*(each[:, pick.integers(0, each.shape[1], each.shape[1])].mean(axis=1) for each in data)).statistic
+        )
+    order = pair.order()
+    # The values of tau among six systems are 2/15 apart.
+    expected = np.quantile(drawn, (0.025, 0.975)).tolist()
+    assert [order["tau_low"], order["tau_high"]] == pytest.approx(expected, abs=2 / 15 + 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("step", "verdict"), [(0.1, "the orders agree"), (-0.2, "the orders disagree"), (0.0, "undecided")], ids=str
+)
+def test_orders_agree_or_disagree_where_the_interval_of_tau_is_without_0(tmp_path: Path, step: float, verdict: str) -> None:
+    values, twin = made_up(6, 60, 10, step), made_up(6, 50, 11, 0.1)
+    pair = pairs_of(results_with(tmp_path, {"a": (values, ids(60)), f"{NANO}a": (twin, ids(50, "n"))}), (NANO,))[0]
+    assert pair.order()["verdict"] == verdict
 
 
 def test_few_queries_have_no_interval(tmp_path: Path) -> None:
@@ -94,7 +118,8 @@ def test_few_queries_have_no_interval(tmp_path: Path) -> None:
     twin = {name: of[:4] for name, of in values.items()}
     pair = pairs_of(results_with(tmp_path, {"a": (values, ids(30)), f"{NANO}a": (twin, ids(4))}), (NANO,))[0]
     assert pair.rows()[["low", "high", "change_low", "change_high"]].isna().all(axis=None)
-    assert np.isnan(pair.order()["low"])
+    assert np.isnan(pair.order()["tau_low"])
+    assert pair.order()["verdict"] == "undecided"
 
 
 def seen(table: Table) -> list[list[str]]:

@@ -1,7 +1,6 @@
 """Significance of differences: paired tests on the values of every query, for every two systems on every dataset and mean.
 
-``uncertainty.csv`` (:mod:`beirflow.evaluation.uncertainty`) and ``nanobeir.csv`` (:mod:`beirflow.evaluation.sample_agreement`)
-are made from the same values: intervals of means, and ranks; and whether samples order systems as full datasets do.
+``uncertainty.csv`` (:mod:`beirflow.evaluation.uncertainty`) is made from the same values: intervals of means, and ranks.
 ``docs/files.md`` describes ``significance.csv``.
 """
 
@@ -27,7 +26,6 @@ from beirflow.evaluation.paired_tests import (
     paired_t_test,
     randomisation_test,
 )
-from beirflow.evaluation.sample_agreement import agreement_table
 from beirflow.evaluation.scores import most_documents, read_per_query
 from beirflow.evaluation.uncertainty import uncertainty_table
 
@@ -53,10 +51,9 @@ def compare_systems(
     averages: Mapping[str, Sequence[str]],
     comparison_path: str,
     uncertainty_path: str,
-    nanobeir_path: str,
     main_measure: str = MAIN_MEASURE,
 ) -> None:
-    """Write ``significance.csv``, every two systems, ``uncertainty.csv``, every system, and ``nanobeir.csv``.
+    """Write ``significance.csv``, every two systems, and ``uncertainty.csv``, every system.
 
     ``rows`` has the corpora of every dataset, ``averages`` the datasets of every mean over some.
 
@@ -66,7 +63,6 @@ def compare_systems(
     table = comparison_table(by_measure, rows, averages, most)
     write_csv(table, comparison_path)
     write_csv(uncertainty_table(by_measure, rows, averages, table), uncertainty_path)
-    write_csv(agreement_table(by_measure, rows), nanobeir_path)
     for name, pairs in table[table["dataset"].isin([*rows])].groupby("dataset", sort=False):
         queries = int(pairs["queries"].iloc[0])
         others = len({*pairs["system_a"], *pairs["system_b"]}) - 1

@@ -182,9 +182,6 @@ class Results:
     systems = _csv(layout.SYSTEMS)
     """``systems.csv``: every setting of every system, with its source."""
 
-    nanobeir = _csv(layout.NANOBEIR)
-    """``nanobeir.csv``: whether NanoBEIR orders systems as the full datasets do."""
-
     @cached_property
     def references(self) -> pd.DataFrame | None:
         """``references.csv``: unverified results of others; None without any."""

@@ -1,4 +1,4 @@
-"""Uncertainty of means and ranks: of the leaderboard's first column, of every number, and beside NanoBEIR's samples."""
+"""Uncertainty of means and ranks: of the leaderboard's first column, and of every number."""
 
 from collections.abc import Iterator
 from itertools import repeat
@@ -48,22 +48,6 @@ def ranks(results: Results) -> Iterator[Table]:
                 f". Filled: not significantly different from {rows['system'].iloc[0]}. Dashed: {results.baseline}, the baseline"
             )
         yield framed(f"{measure}: means and ranks", caption, rows, columns, without=alone, close=True, scale=scale)
-
-
-@table("results")
-def nanobeir(results: Results) -> Iterator[Table]:
-    """Yield ``nanobeir.csv`` of each main measure, where a dataset is here both in full and as NanoBEIR's sample."""
-    columns = {
-        "dataset": DATASET,
-        **numbers("+.2f", tau="Kendall's tau", low="95 % from", high="to"),
-        **numbers(".0f", systems="Systems"),
-        **texts("prose", verdict="Verdict"),
-    }
-    how = "order of systems on NanoBEIR's sample and on the full dataset (bootstrap over queries of both)"
-    for measure in results.main_measures:
-        if len(rows := results.nanobeir[results.nanobeir["measure"] == measure]):
-            title = f"{measure}: NanoBEIR and the full datasets"
-            yield framed(title, f"{measure}: {how}", with_short_names(rows), columns)
 
 
 def _scale(rows: pd.DataFrame, baseline: str) -> Scale:

@@ -151,14 +151,6 @@ def test_enough_signs_are_drawn_for_the_number_of_tests(tmp_path: Path, monkeypa
     assert (tmp_path / "significance.csv").read_text() == ",".join(COLUMNS) + "\n"
 
 
-def test_the_order_on_a_sample_of_nanobeir_is_compared_with_that_on_the_full_dataset(tmp_path: Path) -> None:
-    rows, systems = {"nanobeir.plain": ["stack-b"], "plain": ["plain"]}, ["x", "y", "z"]
-    compare(tmp_path, systems, rows=rows)
-    (row,) = pd.read_csv(tmp_path / "nanobeir.csv").to_dict("records")
-    means = [[values(system, corpus).mean() for system in systems] for corpus in ("stack-b", "plain")]
-    assert (row["dataset"], row["tau"]) == ("plain", pytest.approx(stats.kendalltau(*means).statistic))
-
-
 @pytest.mark.parametrize(("x", "y"), [([0.2], [0.9]), ([0.5] * 9, [0.5] * 9)], ids=["one query", "equal systems"])
 def test_without_spread_p_is_1_and_there_is_no_interval(tmp_path: Path, x: list[float], y: list[float]) -> None:
     row = compare_on(tmp_path, "one", {"x": {"NDCG@10": x}, "y": {"NDCG@10": y}}).iloc[0]

@@ -39,18 +39,6 @@ def test_datasets_come_in_the_order_of_the_configuration_and_forums_after_theirs
     assert found["datasets"][2]["measures"]["tas-b"] == means["measures"]
 
 
-def test_agreement_with_nanobeir_is_shown_where_there_is_any(files: ReportFiles) -> None:
-    title = "<h3>NDCG@10: NanoBEIR and the full datasets</h3>"
-    assert title not in files.write().read_text(encoding="utf-8")
-    undecided = {"dataset": "nq", "measure": "NDCG@10", "systems": 2, "verdict": "undecided: 2 systems, at least 3 are needed"}
-    agreed = {**undecided, "dataset": "mean of 2 (nq, fever)", "systems": 9, "tau": 0.5, "low": -0.125, "high": 1, "verdict": "x"}
-    files.nanobeir = pd.DataFrame([agreed, undecided])
-    page = files.write().read_text(encoding="utf-8")
-    cells = re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", page.partition(title)[2].partition("</table>")[0])
-    assert cells[-12:] == ["mean of 2", "+0.50", "−0.12", "+1.00", "9", "x", "nq", "", "", "", "2", undecided["verdict"]]
-    assert "nanobeir.csv" in json.loads((files.folder / "report.json").read_text())["outputs"]
-
-
 def test_queries_and_the_matches_of_hits_are_on_the_page_as_in_their_files_and_in_its_record(files: ReportFiles) -> None:
     page, names = files.write().read_text(encoding="utf-8"), ["forums-a", "forums-b", "scifact"]
     recorded = json.loads((files.folder / "report.json").read_text())["outputs"]
