@@ -128,6 +128,7 @@ use rule report_job as export_tables with:
         per_query=rules.draw_figures.input.per_query,
         systems=rules.describe_systems.output.systems,
         published=rules.summarize.input.published,
+        further=shown_files(experiment),
         citations=on_this_machine(f"{WORKFLOW}/catalogue/citations.bib"),
     output:
         tex=expand(at(layout.TABLE_TEX), table=functions("table")),
@@ -166,6 +167,7 @@ use rule report_job as write_report with:
         systems=rules.describe_systems.output.systems,
         figures=rules.draw_figures.output.svg,
         citations=rules.export_tables.input.citations,
+        further=rules.export_tables.input.further,
         others=[
             rules.collect_scores.output.scores,
             *rules.draw_figures.output.pdf,

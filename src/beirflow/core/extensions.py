@@ -123,6 +123,7 @@ class Extension:
     commands: Mapping[str, Command] = field(default_factory=dict)  # by name
     inventories: tuple[Inventory, ...] = ()  # among its files
     note: str = ""  # HTML at the end of the report
+    shown: Callable[[Any], Iterable[str]] | None = None  # returns further files that its tables read, of an Experiment
     not_rebuilt: tuple[Pattern, ...] = ()  # files that an audit does not make again
     unrepeated: Mapping[Pattern, Unrepeated] = field(default_factory=dict)  # by the pattern of records, what stands behind them
     from_outside: Mapping[Pattern, tuple[str, ...]] = field(default_factory=dict)  # by table, columns from no result
@@ -186,3 +187,8 @@ def additions_to(rule: str, config: Mapping[str, Any]) -> dict[str, dict[str, An
     """Return, by function that a job of a rule of the core calls for an extension, the values of its keys."""
     found = [extension.additions[rule] for extension in extensions() if rule in extension.additions]
     return {each.function: {key: config[key] for key in each.keys} for each in found}
+
+
+def shown_files(experiment: Any) -> list[str]:
+    """Return the files that tables of extensions read besides those of the core."""
+    return [path for extension in extensions() if extension.shown for path in extension.shown(experiment)]
