@@ -5,12 +5,14 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 
 from beir_writer import zip_folder
+from beirflow.data.catalogue.catalogue import load_catalogue
 from http_servers import FileServer, hub_files
-from hub_datasets import nano
+from hub_datasets import nano, put_parquet
 from workflow_runs import Workflow
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
@@ -70,3 +72,36 @@ def test_only_the_local_rules_need_a_network(
     assert workflow.result("summary.csv").is_file()
     corpus = workflow.read("corpora/nano/corpus.json")
     assert (corpus["counts"]["documents"], list(corpus["inputs"])) == (3, ["data/nano.json"])
+
+
+def test_a_set_whose_commit_is_not_known_is_fetched_at_the_newest_which_results_and_audit_name(
+    workflow: Workflow, tmp_path: Path
+) -> None:
+    facts = load_catalogue().known_datasets["hakari.NanoIndicQA.pa"][0]
+    content = {
+        "corpus": [{"_id": f"d{number}", "text": f"word{number} text"} for number in range(facts.documents or 0)],
+        "queries": [{"_id": f"q{number}", "text": f"word{number}"} for number in range(facts.queries or 0)],
+        "qrels": [{"query-id": f"q{number}", "corpus-id": f"d{number}"} for number in range(facts.relevant_pairs or 0)],
+        "bm25": [{"query-id": "q0", "corpus-ids": ["d9"]}],
+    }
+    for config, lines in content.items():
+        put_parquet(tmp_path / f"set/{config}/pa-00000-of-00001.parquet", lines)
+    hub = FileServer(
+        hub_files("hakari-bench/NanoIndicQA", REVISION, tmp_path / "set", "datasets"), headers={"X-Repo-Commit": REVISION}
+    )
+    workflow.config |= {"systems": ["plain"], "datasets": ["hakari.NanoIndicQA.pa"]}
+    workflow.config["custom"] = {"systems": {"plain": {"base": "bm25", "analyzer": "lucene-yoruba"}}}
+    with hub:
+        cache = {"HF_HOME": str(workflow.folder / "cache"), "HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_XET": "1"}
+        workflow.environment = {**cache, "HF_ENDPOINT": hub.url, "NO_PROXY": "127.0.0.1"}
+        said = workflow.run("results/summary.csv")
+    assumed = f"hakari-bench/NanoIndicQA at {REVISION}, its newest commit when it was fetched"
+    assert assumed in said
+    row = pd.read_csv(workflow.result("summary.csv")).iloc[0]
+    assert (row["assumed"], row["NDCG@10"]) == (assumed, 1)
+    assert workflow.read("data/hakari.NanoIndicQA.pa.json")["revision"] == REVISION
+    workflow.run("audit")
+    workflow.result("data/hakari.NanoIndicQA.pa.json").unlink()
+    code, message = workflow.ended("audit")
+    assert code
+    assert "hakari.NanoIndicQA.pa" in message

@@ -10,6 +10,7 @@ from beirflow.config.load import load_experiment
 from beirflow.core.errors import ConfigError
 from beirflow.core.extensions import shown_files
 from beirflow.extensions.near_duplicates.shown import near_duplicates
+from beirflow.report.exports import as_markdown
 from beirflow.report.results import Results
 
 DATASETS = ["scifact", "cqadupstack"]
@@ -56,5 +57,7 @@ def test_a_score_stands_beside_that_without_near_duplicates_and_a_rank_beside_it
         ["scifact", "nfcorpus", "a", "0.5000", "0.1000", "\u22120.4000", "1", "2", "+1", "10", "6"],
         ["scifact", "nfcorpus", "b", "0.4000", "0.3000", "\u22120.1000", "2", "1", "\u22121", "10", "6"],
     ]
+    head = "| Dataset | Other corpus | System | All | Without | Difference | Rank All | Rank Without | Change of rank |"
+    assert as_markdown(shown).startswith(f"{head} Queries All | Queries Removed |\n")
     vars(results).update(inputs={})
     assert list(near_duplicates(results)) == []

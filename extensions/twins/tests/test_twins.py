@@ -10,6 +10,7 @@ from scipy.stats import kendalltau, spearmanr
 
 from beirflow.extensions.twins.shown import HAKARI, decontaminated, nano_sets, orders
 from beirflow.extensions.twins.twins import pairs_of
+from beirflow.report.exports import as_markdown
 from beirflow.report.pages import Table
 from beirflow.report.results import Results
 from results_writer import write_metrics
@@ -138,6 +139,10 @@ def test_the_report_has_twins_beside_whole_datasets_and_the_order_that_others_st
     stated = [row[:2] for row in seen(order) if f"+{HAKARI}" in row]
     assert stated == [["mean of 2 (a, b)", "NanoBEIR"]]
     assert {row[2] for row in seen(order)} == {"+1.000"}
+    heads = [as_markdown(table).splitlines()[0] for table in (clean, order)]
+    assert "| Change of rank Found | " in heads[0]
+    assert heads[1].startswith("| Dataset | Beside | Spearman Ranks | ")
+    assert heads[1].endswith(" | Systems | Verdict |")
     vars(results).update(rows={"a": ["a"], "c": ["c"]})
     pairs_of.cache_clear()
     assert [list(table(results)) for table in (decontaminated, nano_sets, orders)] == [[], [], []]

@@ -179,13 +179,14 @@ def framed(
     for label, entry in columns.items():
         members = {label: entry} if isinstance(entry, Column) else entry
         members = {key: column for key, column in members.items() if key not in without and _has_content(frame, key)}
-        groups += [] if isinstance(entry, Column) or not members else [(label, len(members))]
+        if shown and members:  # the first column has no group
+            groups.append(("" if isinstance(entry, Column) else label, len(members)))
         for place, (key, column) in enumerate(members.items()):
             starts = label and not place and not isinstance(entry, Column)
             shown.append(replace(column, classes=f"{column.classes} group".lstrip()) if starts else column)
             for row, value in zip(rows, frame[key], strict=True):
                 row.append(value if isinstance(value, Cell) else _cell(value, column))
-    return Table(name, title, caption, shown, rows, groups, **options)
+    return Table(name, title, caption, shown, rows, groups if any(label for label, _ in groups) else [], **options)
 
 
 def _has_content(frame: pd.DataFrame, key: str) -> bool:
