@@ -11,7 +11,7 @@ CORPUS, QUERIES, QRELS = ROLES = ("corpus", "queries", "qrels")  # the parts of 
 TOP_RANKED, INSTRUCTION, QREL_DIFF = "top_ranked", "instruction", "qrel_diff"
 """MTEB's names of further parts: candidates of queries, their instructions, and documents whose relevance these change."""
 
-FURTHER = {"followir": (TOP_RANKED, INSTRUCTION, QREL_DIFF), "instructir": (INSTRUCTION,)}
+FURTHER = {"followir": (TOP_RANKED, INSTRUCTION, QREL_DIFF), "instructir": (INSTRUCTION,), "candidates": (TOP_RANKED,)}
 """Further parts of the layouts that have some."""
 
 # Keys of a query in ``queries.jsonl``, all optional, and columns of ``queries.parquet`` or ``qrels.parquet``.

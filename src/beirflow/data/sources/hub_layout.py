@@ -91,7 +91,7 @@ LAYOUTS = {
     ),
 }
 """Layouts by name: of BRIGHT, its long documents, LongEmbed, its sets of several lengths, CUREv1, BEIR-NL's CQADupStack,
-decontaminated BEIR, R2MED, FollowIR and mFollowIR, InstructIR, and FreshStack."""
+decontaminated BEIR, R2MED, FollowIR and mFollowIR, InstructIR, candidates of queries as in OBLIQ-Bench, and FreshStack."""
 
 OWN_FILES = "write the dataset as files in BEIR form, and name their folder"
 

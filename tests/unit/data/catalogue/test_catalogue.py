@@ -132,7 +132,7 @@ FURTHER = {
 }
 OF_A_COLLECTION = {"title", "drop_self_matches", "main_measure", "mean", "members"}
 OF_A_MEMBER = OF_A_CORPUS | {"hub", "revision", "qrels", "layout", "subset", "main_measure", "drop_self_matches", "note"}
-OF_A_MEMBER |= {"excluded_pairs", "relevant_from", "forums"}
+OF_A_MEMBER |= {"excluded_pairs", "relevant_pairs", "relevant_from", "forums"}
 OF_A_TABLE = {"table", "parts", "outside", "citation"}
 OF_A_SOURCE = {"source", "citation", "version", "place", "split", "precision", "decimals", "conventions", "scores"}
 FURTHER_OF_A_SOURCE = {"other_splits", "seconds", "note", "not_comparable", "printed_as"}

@@ -32,6 +32,7 @@ SIZES = {
     "mfollowir-cross-lingual": (3, 3, 121_635, 246),
     "instructir": (1, 1, 16_072, 9_906),
     "freshstack": (5, 5, 271_842, 672),
+    "obliq": (5, 5, 807_398, 1_238),
 }
 
 

@@ -231,6 +231,7 @@ NAMED = {
         [("q1", "d1", 1)],
     ),
     "followir": (of_followir(), None, "test", OF_FOLLOWIR),
+    "candidates": (layout({**PLAIN, "top_ranked": CANDIDATES}, form="math-{}")[0], "math", "test", [("q1", "d1", 1)]),
     "instructir": (INSTRUCTIR, None, "test", [(f"7_{n}", "d1", 1, "7") for n in (0, 1)]),
     "freshstack": (
         {"angular/test": NUGGETS, "angular/train": CORPUS},
