@@ -185,7 +185,7 @@ def _check_system(chain: Chain, auditor: Experiment, name: str, found: Mapping[s
     if not expected:
         yield Check(NAME, NOT_CHECKED, f"{name}: settings not checked; neither catalogue nor your configuration has this system")
     for by, system in expected.items():
-        there = _as_json(asdict(system))
+        there = _of_datasets_here(chain, _as_json(asdict(system)), found)
         stated = {**found, "trained_on": dict(found.get("trained_on", {}))}
         if by == BY_AUDITOR:
             stated, there = without_places(stated), without_places(there)
@@ -193,6 +193,20 @@ def _check_system(chain: Chain, auditor: Experiment, name: str, found: Mapping[s
         yield from _compare(chain, name, stated, there, by)
         if source != words:  # which a later catalogue may improve
             yield Check(NAME, NOT_CHECKED, f"{name}: the catalogue words the source of its training data otherwise: {source!r}")
+
+
+def _of_datasets_here(chain: Chain, there: dict[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a definition without the analyzers of datasets that came into the catalogue after these results, which lack them."""
+    analyzers = there.get("settings", {}).get("analyzers")
+    if not analyzers:
+        return there
+    rows = [*part(chain.manifest, "datasets", kind=dict).items(), *chain.manifest.get(TUNED_ON, {}).items()]
+    names = {corpus.get("part_of") or row for row, corpora in rows for corpus in corpora}
+    known = {*names, *found.get("settings", {}).get("analyzers", {})}
+    return {
+        **there,
+        "settings": {**there["settings"], "analyzers": {name: analyzers[name] for name in analyzers if name in known}},
+    }
 
 
 def _check_dataset(chain: Chain, auditor: Experiment, key: str, row: str) -> Iterator[Check]:
