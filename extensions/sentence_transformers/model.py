@@ -4,7 +4,7 @@ In ``custom.systems``::
 
     my-lstm:
       encoder: sentence-transformers
-      arguments: {model: /models/my-lstm}
+      model: /models/my-lstm
       similarity: cosine
 
 The folder is checked without the library: nothing runs or is read that the digests of its files do not cover. Each family names
@@ -12,8 +12,8 @@ its class, a subclass of :class:`LibraryModel`, in its settings.
 """
 
 import importlib.metadata
-import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,7 +22,7 @@ import numpy as np
 from beirflow.core.errors import BeirflowError, ModelError
 from beirflow.core.progress import Progress
 from beirflow.data.document_text import KINDS, Kind
-from beirflow.models.card import check_open
+from beirflow.models.card import INSTRUCTORS, check_open
 from beirflow.models.card_files import ROLES, read_prompts
 from beirflow.models.card_modules import (
     DENSE,
@@ -33,7 +33,7 @@ from beirflow.models.card_modules import (
     transformer_config,
 )
 from beirflow.models.model_json import LIBRARY_CONFIG, MODULES, architecture_in, read_optional
-from beirflow.models.model_layout import module_folders
+from beirflow.models.model_layout import UNREAD, is_unread, module_folders
 from beirflow.models.model_places import model_folder
 from beirflow.models.refused_code import pairs_in
 from beirflow.models.settings import LIBRARY, ModelSettings
@@ -44,11 +44,11 @@ TOLERANCE = 1e-3  # largest change of a vector, over its length, by another text
 WINDOW = 1024  # texts or pairs that the library gets at once
 
 PREFIXES: dict[Kind, str] = {kind: f"{ROLES[kind][0]}_prefix" for kind in KINDS}
-"""By kind of text, the argument with what is written before every one."""
+"""By kind of text, the setting with what is written before every one."""
 
 
 class LibraryModel:
-    """A model of sentence-transformers, in float32, in the absolute path of a folder in its layout.
+    """A model of sentence-transformers, in float32, from a folder in its layout.
 
     Before each call, the shortest text is computed alone and with the longest one; before the first call, both are computed again
     with the model loaded a second time. If a result changes, the model is refused. A prefix of None is the prompt that the folder
@@ -61,42 +61,40 @@ class LibraryModel:
     types: ClassVar[tuple[str | None, ...]] = ()  # further types of which it reads all; None is that of a folder that states none
     bare: ClassVar[tuple[str, ...]] = ()  # ends of architectures of which it reads a folder without modules
     prefixes: ClassVar[tuple[str, ...]] = tuple(PREFIXES.values())
+    arguments: ClassVar[tuple[str, ...]] = ("device", "batch_texts")
 
-    def __init__(self, *, model: str, device: str = "auto", batch_texts: int = 32, **prefixes: str | None) -> None:
-        self._folder = self.check(model=model, **prefixes)
-        self._prefixes = prefixes
+    def __init__(self, system: ModelSettings, *, device: str = "auto", batch_texts: int = 32, **_: str) -> None:
+        self._system, self._folder = system, model_folder(system).absolute()
+        self.check(self._folder, system)
         self._device, self._batch_texts = device, batch_texts
         self._model = self._load(0)
         self._loaded_twice = False
 
     @classmethod
-    def check(cls, *, model: object = "", device: object = None, batch_texts: object = None, **prefixes: object) -> Path:
-        """Refuse a folder that leaves prompts open, or with which something runs or is read that no digest covers.
-
-        The parameters are the arguments of the class. Returns the folder.
-        """
-        folder = Path(str(model)).expanduser()
+    def check(cls, folder: Path, system: ModelSettings) -> None:
+        """Refuse a folder that leaves prompts open, or with which something runs or is read that no digest covers."""
+        if unknown := sorted((system.arguments or {}).keys() - {*cls.arguments}):
+            raise ModelError(f"arguments has {', '.join(unknown)}; known are {', '.join(cls.arguments)}")
         is_bare = not (folder / MODULES).is_file()
-        if not folder.is_absolute() or (is_bare and not cls._takes(architecture_in(read_optional(folder / MODEL_CONFIG)))):
+        if is_bare and not cls._takes(architecture_in(read_optional(folder / MODEL_CONFIG))):
             others = f", or a model {' or '.join(f'…{end}' for end in cls.bare)}" if cls.bare else ""
-            raise ModelError(f"arguments.model is {model!r}; expected the absolute path of a folder with {MODULES}{others}")
-        if unknown := sorted(prefixes.keys() - {*cls.prefixes}):
-            known = ("model", "device", "batch_texts", *cls.prefixes)
-            raise ModelError(f"arguments has {', '.join(unknown)}; known are {', '.join(known)}")
+            raise ModelError(f"{folder} is no model of a {cls.library_class}; expected a folder with {MODULES}{others}")
         check_type(folder, cls.library_class, *cls.types, *((None,) if is_bare else ()))
         _, open_prompts = read_prompts(read_optional(folder / LIBRARY_CONFIG)) if cls.prefixes else ({}, {})
-        check_open({f"arguments.{key}": why for key, why in open_prompts.items() if prefixes.get(key) is None})
+        place = "arguments." if {*cls.prefixes} & {*cls.arguments} else ""
+        check_open({place + key: why for key, why in open_prompts.items() if _prefix(system, key) is None})
         cls.check_use(folder)
         if links := [path for path in folder.rglob("*") if path.is_symlink() and path.is_dir()]:
             raise ModelError(f"{links[0]} is a link to a folder, whose files no digest covers; put a copy in its place")
         if odd := [path for path in folder.rglob("*") if not path.is_dir() and not path.is_file()]:
             raise ModelError(f"{odd[0]} is no regular file; put a file of the model in its place, or remove it")
         for here in module_folders(folder):
+            if is_unread((here / "any").relative_to(folder)):
+                raise ModelError(f"{here}: no digest covers a module there ({', '.join(UNREAD)}); rename its folder")
             check_growth(here)
             if timed := [path for path in chat_templates(here) if "strftime_now" in path.read_text(encoding="utf-8")]:
                 raise ModelError(f"the chat template in {timed[0]} writes the time, so no result would be the same again")
             _refuse_what_is_elsewhere(here)
-        return folder
 
     @classmethod
     def _takes(cls, architecture: str) -> bool:
@@ -106,11 +104,6 @@ class LibraryModel:
     def check_use(cls, folder: Path) -> None:
         """Refuse a folder whose results the family would use otherwise than its authors; by default none."""
 
-    @classmethod
-    def entry(cls, folder: Path) -> dict[str, str]:
-        """Return keys of the configuration that a system with a folder needs besides that folder."""
-        return {"family": cls.family}
-
     @property
     def device(self) -> Any:
         """The device that computes, of torch."""
@@ -118,19 +111,20 @@ class LibraryModel:
 
     @classmethod
     def instead_of(cls, system: ModelSettings) -> str:
-        """Return in a sentence the entry by which the folder of a system is computed here; empty where none is."""
+        """Return in a sentence the keys with which the model of a system is computed here; empty where it is not."""
+        settings = replace(system, encoder=LIBRARY)
         try:
-            folder = model_folder(system).absolute()
-            prefixes = {key: each for key in cls.prefixes if (each := vars(system).get(key)) is not None}
-            arguments = {"model": str(folder)} | prefixes
-            cls.check(**arguments)
+            folder = model_folder(settings)
+            cls.check(folder, settings)
         except ModelError:
             return ""
-        entry = cls.entry(folder) | {"encoder": LIBRARY, "arguments": arguments}
-        if keys := getattr(system, "kinds", {}).get("encoder"):
-            entry |= {key: each for key in (*keys.needed, *keys.others) if (each := vars(system)[key]) is not None} | entry
-        said = f"{LIBRARY} itself computes this folder (docs/own-encoders.md): {system.name}: {json.dumps(entry)}"
+        said = f"add `{cls.key(folder, system)}`, so that this library itself computes the model (docs/own-encoders.md)"
         return "" if system.query_model else said
+
+    @classmethod
+    def key(cls, folder: Path, system: ModelSettings) -> str:
+        """Return the keys that an entry lacks to be computed here."""
+        return f"encoder: {LIBRARY}"
 
     def made(self) -> dict[str, Any]:
         """Return precision, device and versions of the results, for the record."""
@@ -183,13 +177,16 @@ class LibraryModel:
         own_gpu = "cuda" if torch.cuda.is_available() else "cpu"
         with loading_from(self._folder), torch.random.fork_rng(devices=[]):  # they are drawn on the CPU
             torch.manual_seed(seed)
-            return getattr(sentence_transformers, self.library_class)(
+            model = getattr(sentence_transformers, self.library_class)(
                 str(self._folder),
                 device=own_gpu if self._device == "auto" else self._device,
                 trust_remote_code=False,
                 local_files_only=True,
                 model_kwargs={"dtype": torch.float32},
             )
+        if self._system.model in INSTRUCTORS:  # which the library knows by the name on the hub alone
+            model.set_pooling_include_prompt(include_prompt=False)
+        return model
 
     def _check(self, short: Any, long: Any, kind: Kind) -> None:
         """Refuse results that depend on the others of a batch, or on weights that the files lack."""
@@ -221,7 +218,7 @@ class LibraryModel:
     def _encode(self, texts: list[str], kind: Kind, **how: Any) -> Any:
         """Encode texts by the method of their kind."""
         encode = {"queries": self._model.encode_query, "documents": self._model.encode_document}[kind]
-        prompt = self._prefixes.get(PREFIXES[kind])
+        prompt = _prefix(self._system, PREFIXES[kind])
         return encode(texts, prompt=prompt, batch_size=self._batch_texts, show_progress_bar=False, **how)
 
 
@@ -231,10 +228,11 @@ class SentenceTransformersModel(LibraryModel):
     types = (None,)
 
     @classmethod
-    def entry(cls, folder: Path) -> dict[str, str]:
-        """Return the family, and the similarity that the folder names, or else the library's own."""
-        similarity = read_optional(folder / LIBRARY_CONFIG).get("similarity_fn_name")
-        return super().entry(folder) | {"similarity": "dot" if similarity == "dot" else "cosine"}
+    def key(cls, folder: Path, system: ModelSettings) -> str:
+        """Return the same, and the similarity that the folder names, or else the library's own."""
+        named = read_optional(folder / LIBRARY_CONFIG).get("similarity_fn_name")
+        similarity = f", similarity: {'dot' if named == 'dot' else 'cosine'}"
+        return super().key(folder, system) + ("" if vars(system).get("similarity") else similarity)
 
     def encode_query(self, texts: Sequence[str]) -> np.ndarray:
         """Encode n queries, float32 of shape (n, dim)."""
@@ -247,6 +245,12 @@ class SentenceTransformersModel(LibraryModel):
     def _compute(self, inputs: list[Any], kind: Kind) -> np.ndarray:
         vectors: np.ndarray = self._encode(inputs, kind, convert_to_numpy=True)
         return vectors
+
+
+def _prefix(system: ModelSettings, key: str) -> str | None:
+    """Return a prefix, of a setting or else of the arguments; None is the prompt of the folder."""
+    prefix: str | None = vars(system).get(key, (system.arguments or {}).get(key))
+    return prefix
 
 
 def _refuse_what_is_elsewhere(here: Path) -> None:

@@ -8,11 +8,12 @@ import numpy as np
 
 from beirflow.core.errors import ModelError
 from beirflow.data.document_text import Kind
-from beirflow.extensions.sentence_transformers.model import LibraryModel
+from beirflow.extensions.sentence_transformers.model import PREFIXES, LibraryModel
 from beirflow.families.late_interaction.card import COLBERT_CLASS, check_similarity
 from beirflow.families.late_interaction.vectors import LONGEST, TokenVectors, with_zeros
 from beirflow.models.card_modules import LATE
 from beirflow.models.model_json import LIBRARY_CONFIG, read_optional
+from beirflow.models.settings import ModelSettings
 
 
 class LibraryTokens(LibraryModel):
@@ -22,9 +23,10 @@ class LibraryTokens(LibraryModel):
     library_class = "MultiVectorEncoder"
     types = ("ColBERT",)
     bare = (COLBERT_CLASS,)
+    arguments = (*LibraryModel.arguments, *PREFIXES.values())  # settings of late interaction have no prefixes
 
-    def __init__(self, *, kind: Kind, **arguments: Any) -> None:
-        super().__init__(**arguments)
+    def __init__(self, system: ModelSettings, *, kind: Kind, **arguments: Any) -> None:
+        super().__init__(system, **arguments)
         self._kind = kind
 
     @classmethod

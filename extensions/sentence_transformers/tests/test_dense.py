@@ -15,8 +15,8 @@ from sentence_transformers import SentenceTransformer
 
 from beirflow.core.errors import DataError, ModelError
 from beirflow.core.records import Job, read_json
-from beirflow.models.model_files import check_model, fetch_model, model_card
-from beirflow.models.model_places import model_problem
+from beirflow.models.model_files import check_model, fetch_model, model_card, model_digests
+from beirflow.models.model_places import problem_with
 from beirflow.models.settings import EncoderSettings
 from encoding import encoded, loaded
 from pickles import Trap
@@ -26,19 +26,19 @@ from zoo import KINDS, LIBRARY_ALONE, QUERY, Build, change_json, of_bert
 RNG = np.random.default_rng(5)
 TEXTS = [*(" ".join(RNG.choice(WORDS, length)) for length in (5, 1, 17, 9, 40, 2)), "", "W1 w2, w3 unknown"]
 
-MATCH = r"`encoder: sentence-transformers` runs that library itself|itself computes this folder"
+MATCH = r"`encoder: sentence-transformers` runs that library itself|so that this library itself computes the model"
 
 BERT = "BERT, mean, 256 tokens, length 1"
 
 
-def system(folder: Path, **arguments: Any) -> EncoderSettings:
-    return EncoderSettings("theirs", encoder="sentence-transformers", arguments={"model": str(folder), **arguments})
+def system(folder: Path, **settings: Any) -> EncoderSettings:
+    return EncoderSettings("theirs", model=str(folder), encoder="sentence-transformers", **settings)
 
 
-def assert_as_the_library(folder: Path, atol: float = 1e-5, **arguments: Any) -> None:
+def assert_as_the_library(folder: Path, atol: float = 1e-5, **own: Any) -> None:
     reference = SentenceTransformer(str(folder), device="cpu", model_kwargs={"dtype": torch.float32}, local_files_only=True)
-    settings = system(folder, **arguments)
-    assert model_problem(settings) is None
+    settings = system(folder, **own)
+    assert problem_with(settings, list) is None
     np.testing.assert_allclose(encoded(settings, TEXTS, "queries"), reference.encode_query(TEXTS), atol=atol)
     np.testing.assert_allclose(encoded(settings, TEXTS, "documents"), reference.encode_document(TEXTS), atol=atol)
 
@@ -49,7 +49,7 @@ def test_what_is_not_read_here_has_the_vectors_of_the_library(kind: str, tmp_pat
     settings = EncoderSettings(name="mine", model=str(folder))
     with pytest.raises(ModelError, match=MATCH):
         encoded(settings, TEXTS, "queries") if model_card(settings) else None
-    assert_as_the_library(folder, atol=1e-6, device="cpu")
+    assert_as_the_library(folder, atol=1e-6, arguments={"device": "cpu"})
 
 
 @pytest.mark.parametrize(
@@ -88,13 +88,13 @@ def test_the_record_has_digests_of_the_folder_and_the_version_of_the_library(tmp
     settings, record = system(folder), tmp_path / "record.json"
     fetch_model(system=settings, configured=["similarity"], output_path=str(record), job=Job(tmp_path))
     held = read_json(record)
-    assert (held["encoder"], held["arguments"]) == ("sentence-transformers", {"model": str(folder)})
-    assert "arguments/model/model/1_LSTM/model.safetensors" in held["files"]
+    assert (held["encoder"], held["model"]) == ("sentence-transformers", str(folder))
+    assert "1_LSTM/model.safetensors" in held["files"]
     assert "beirflow/extensions/sentence_transformers/model.py" in held["files"]
     encoder = loaded(settings, "queries")
     assert encoder.made()["sentence_transformers"] == importlib.metadata.version("sentence-transformers")
     change_json(folder / "config_sentence_transformers.json", default_prompt_name="query")
-    with pytest.raises(DataError, match=r"sentence-transformers has another arguments/model/model/config_sentence_transformers"):
+    with pytest.raises(DataError, match=r"the model in .* has another config_sentence_transformers"):
         check_model(settings, str(record))
 
 
@@ -114,13 +114,11 @@ def link_a_folder(folder: Path) -> None:
 
 LIBRARY, BACKBONE = "config_sentence_transformers.json", "sentence_bert_config.json"
 REFUSED: dict[str, Callable[[Path], object]] = {
-    "expected the absolute path of a folder with": lambda folder: (folder / "modules.json").unlink(),
+    "no model of a SentenceTransformer; expected a folder with": lambda folder: (folder / "modules.json").unlink(),
     "this is a SparseEncoder, no SentenceTransformer; a system of family sparse takes such models": config(
         LIBRARY, model_type="SparseEncoder"
     ),
-    "has the prompt 'passage' and none called 'document', .*Set arguments.document_prefix": config(
-        LIBRARY, prompts={"passage": "w1 "}
-    ),
+    "has the prompt 'passage' and none called 'document', .*Set document_prefix": config(LIBRARY, prompts={"passage": "w1 "}),
     "has auto_map: the model needs its own code": config("config.json", auto_map={"AutoModel": "modeling.Mine"}),
     "has an adapter": config("adapter_config.json", r=4),
     "names 'bert-base-uncased' in tokenizer_name_or_path, which no digest covers": config(
@@ -131,6 +129,9 @@ REFUSED: dict[str, Callable[[Path], object]] = {
     ),
     "the module '../other' is outside the folder": lambda folder: (folder / "modules.json").write_text(
         '[{"type": "a.B", "path": "../other"}]'
+    ),
+    "onnx: no digest covers a module there": lambda folder: (folder / "modules.json").write_text(
+        '[{"type": "a.B", "path": "onnx"}]'
     ),
     "2_Normalize is a link to a folder, whose files no digest covers": link_a_folder,
 }
@@ -151,13 +152,21 @@ def test_a_folder_is_refused_before_anything_is_loaded(reason: str, bert: Path) 
     REFUSED[reason](bert)
     with pytest.raises(ModelError, match=reason):
         loaded(system(bert), "queries")
-    assert model_problem(system(bert))
+    assert problem_with(system(bert), list)
 
 
-def test_a_relative_path_is_refused_since_its_files_would_have_no_digests(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_files_count_wherever_the_folder_is_but_hidden_ones_and_other_weights(
+    bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [*model_digests(system(bert))]
+    for name in ("onnx/model.onnx", "tf_model.h5", ".cache/about.json"):
+        (bert / name).parent.mkdir(exist_ok=True)
+        (bert / name).touch()
+    assert [*model_digests(system(bert))] == files
+    (bert / "2_Normalize" / "more.txt").touch()
     monkeypatch.chdir(bert.parent)
-    assert "arguments.model is 'model'; expected the absolute path" in str(model_problem(system(Path("model"))))
-    assert "arguments.model is ''" in str(model_problem(EncoderSettings("theirs", encoder="sentence-transformers")))
+    assert {*model_digests(system(Path("model")))} == {*files, "2_Normalize/more.txt"}
+    np.testing.assert_array_equal(*(encoded(system(path), TEXTS, "queries") for path in (Path("model"), bert)))
 
 
 @pytest.mark.parametrize("kind", ["LSTM", "CNN"])

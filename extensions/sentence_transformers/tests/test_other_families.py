@@ -4,6 +4,7 @@ import importlib.metadata
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ from beirflow.families.sparse.files import Rows
 from beirflow.families.sparse.settings import SparseSettings
 from beirflow.families.sparse.weigh import weigher_of
 from beirflow.models.model_files import fetch_model
-from beirflow.models.model_places import model_problem
+from beirflow.models.model_places import problem_with
 from tiny_bert import SIZES, WORDS, change_weights, save_tiny_bert
 from tiny_colbert import save_backbone, save_colbert, save_pylate
 from tiny_cross_encoder import save_cross_encoder
@@ -55,7 +56,7 @@ METHODS: dict[Kind, str] = {"queries": "encode_query", "documents": "encode_docu
 
 
 def by(kind: type, folder: Path, **arguments: Any) -> Any:
-    return kind("theirs", encoder="sentence-transformers", arguments={"model": str(folder), **arguments})
+    return kind("theirs", str(folder), encoder="sentence-transformers", arguments=arguments)
 
 
 def saved(model: Any, folder: Path) -> Path:
@@ -278,9 +279,9 @@ def by_date(folder: Path) -> Path:
         (SparseSettings, lambda folder: code(masked(folder)), "has auto_map: the model needs its own code"),
         (LateSettings, lambda folder: code(colbert(folder)), "has auto_map: the model needs its own code"),
         (RerankSettings, of_two_labels, "has 2 labels; a score is one number"),
-        (RerankSettings, of_decoder, "expected the absolute path of a folder with modules.json, or a model …ForSequence"),
+        (RerankSettings, of_decoder, "expected a folder with modules.json, or a model …ForSequence"),
         (RerankSettings, with_activation, r"has the activation torch\.hub\.list; known are those of torch\.nn"),
-        (RerankSettings, masked, "expected the absolute path of a folder with modules.json"),
+        (RerankSettings, masked, "expected a folder with modules.json"),
         (SparseSettings, by_cosine, "compares texts by 'cosine'; sparse systems have dot products"),
         (SparseSettings, by_date, "writes the time, so no result would be the same again"),
         (LateSettings, by_mean, "wants the similarity 'meanmaxsim', and only maxsim is known"),
@@ -290,20 +291,20 @@ def by_date(folder: Path) -> Path:
 def test_a_folder_is_refused_before_anything_is_loaded(
     kind: Any, build: Callable[[Path], Path], says: str, tmp_path: Path
 ) -> None:
-    assert re.search(says, str(model_problem(by(kind, build(tmp_path)))))
+    assert re.search(says, str(problem_with(by(kind, build(tmp_path)), list)))
 
 
 def test_an_argument_that_no_class_has_is_named(tmp_path: Path) -> None:
     wrong = by(RerankSettings, bare(tmp_path), query_prefix="w1 ")
-    assert "arguments has query_prefix; known are model, device, batch_texts" in str(model_problem(wrong))
+    assert "arguments has query_prefix; known are device, batch_texts" in str(problem_with(wrong, list))
 
 
 def test_the_record_has_digests_of_the_folder_and_of_the_code(tmp_path: Path) -> None:
     settings, record = by(SparseSettings, masked(tmp_path)), tmp_path / "record.json"
     fetch_model(system=settings, configured=None, output_path=str(record), job=Job(tmp_path))
     held = read_json(record)
-    assert (held["encoder"], held["arguments"]) == ("sentence-transformers", {"model": str(tmp_path / "model")})
-    assert {"arguments/model/model/model.safetensors", "beirflow/extensions/sentence_transformers/terms.py"} < {*held["files"]}
+    assert (held["encoder"], held["model"]) == ("sentence-transformers", str(tmp_path / "model"))
+    assert {"model.safetensors", "beirflow/extensions/sentence_transformers/terms.py"} < {*held["files"]}
 
 
 def test_a_classifier_whose_files_lack_weights_is_refused(tmp_path: Path) -> None:
@@ -314,21 +315,20 @@ def test_a_classifier_whose_files_lack_weights_is_refused(tmp_path: Path) -> Non
 
 
 def with_entry(family: Family, settings: Any, says: str) -> Any:
-    """The settings of the entry that a refusal names, as it is when it is pasted."""
+    """The settings with the key that a refusal names, pasted into the entry as it is."""
     problem = family.problem(settings)
     assert problem
     assert re.search(says, problem.problem)
-    assert "sentence-transformers itself computes this folder" in problem.problem
-    name, entry = next(iter(yaml.safe_load(problem.problem.rpartition("(docs/own-encoders.md): ")[2]).items()))
-    assert name == settings.name
-    TypeAdapter(system_model()).validate_python(entry)
-    return family.system(name, entry).settings
+    (key,) = re.findall("Or add `(.*)`, so that this library itself computes the model", problem.problem)
+    entry = {"family": family.name, "model": settings.model, **({"first": settings.first} if family is RERANK else {})}
+    TypeAdapter(system_model()).validate_python(entry | yaml.safe_load(f"{{{key}}}"))
+    return replace(settings, **yaml.safe_load(f"{{{key}}}"))
 
 
 WITHOUT = """
 from beirflow.families.rerank.family import FAMILY
 from beirflow.families.rerank.settings import RerankSettings
-own = {"encoder": "sentence-transformers", "arguments": {"model": "/m"}}
+own = {"encoder": "sentence-transformers", "model": "/m"}
 print(json.dumps([FAMILY.problem(RerankSettings("s", **each)).problem for each in (own, {"model": sys.argv[3]})]))
 """
 
@@ -337,4 +337,4 @@ def test_the_core_alone_refuses_the_word_and_offers_nothing(tmp_path: Path) -> N
     word, folder = without_extension("sentence_transformers", tmp_path / "extensions", WITHOUT, str(pooled_elsewhere(tmp_path)))
     assert "'sentence-transformers' names no class; expected package.module:Class" in word
     assert "config.json cannot be read" in folder
-    assert "itself computes" not in folder
+    assert "so that this library" not in folder

@@ -98,7 +98,7 @@ def make_system(name: str, entry: Mapping[str, Any]) -> System:
     if INSTRUCTION in str(entry.get("query_prefix", "")):
         entry = {**entry, "instructions": {**_instructions(), **entry.get("instructions", {})}}
     family = family_of(entry)
-    if entry.get("encoder") and family.name == DEFAULT:
+    if entry.get("encoder") and "model" not in entry and family.name == DEFAULT:
         entry = {**entry, "tasks": _tasks()}
     return replace(family.system(name, entry), trained_on=trained_on)
 

@@ -123,7 +123,7 @@ Weights: Any = matching(
 EncoderClass: Any = matching(
     r"sentence-transformers|[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*",
     "package.module:Class, a class of your own in place of a model; it has encode_queries and encode_corpus as beir calls them, "
-    "or encode as MTEB does. Or sentence-transformers, which runs that library on the folder in arguments.model",
+    "or encode as MTEB does. Or sentence-transformers, which runs that library on the model",
 )
 
 

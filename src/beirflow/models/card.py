@@ -76,9 +76,6 @@ def with_settings(card: Card, settings: EncoderSettings, similarity: str | None 
 
     Raises ModelError for a setting that does not apply to such a model.
     """
-    if settings.model in INSTRUCTORS:
-        todo = "save it again with sentence-transformers, which knows it by its name, and let that library encode (encoder)"
-        raise ModelError(f"{settings.model} leaves the tokens of the prompt out of its pooling, which is not done here; {todo}")
     of_card: dict[str, Any] = {"similarity": similarity, "dimensions": settings.dimensions}
     of_steps = {"pooling": settings.pooling, "normalize": settings.normalize, "max_length": settings.max_length}
     prefixes = {"query_prefix": settings.query_prefix, "document_prefix": settings.document_prefix}

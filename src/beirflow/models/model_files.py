@@ -9,7 +9,7 @@ from beirflow.core.digests import file_digest
 from beirflow.core.errors import ModelError, model_errors_of
 from beirflow.core.records import Job, read_json, write_record
 from beirflow.core.verified import damaged
-from beirflow.models.card import Card, check_open, joined, with_settings
+from beirflow.models.card import INSTRUCTORS, Card, check_open, joined, with_settings
 from beirflow.models.card_files import read_card
 from beirflow.models.model_layout import files_that_count, incomplete
 from beirflow.models.model_places import local_folder, model_folder, or_by_others, towers
@@ -24,9 +24,9 @@ def model_files(system: ModelSettings) -> list[Path]:
 
     Empty for a model on the hub, and for one that cannot be read.
     """
-    if system.encoder:
-        return [] if class_problem(system) else list(class_files(system).values())
-    paths: list[Path] = []
+    if system.encoder and class_problem(system):
+        return []
+    paths = list(class_files(system).values()) if system.encoder else []
     for tower in towers(system):
         folder = local_folder(tower)
         if folder and folder.is_dir() and not incomplete(folder, tower):
@@ -51,6 +51,8 @@ def card_in_files(system: ModelSettings) -> Card:
     """Read the recipe in the files of a model on this machine; with a query model, that of both."""
     folders = [model_folder(tower) for tower in towers(system)]
     with model_errors_of(f"system {system.name}"), or_by_others(system):
+        if system.model in INSTRUCTORS:
+            raise ModelError(f"{system.model} leaves the tokens of the prompt out of its pooling, which is not done here")
         cards = [read_card(folder) for folder in folders]
         return cards[0] if len(cards) == 1 else joined(*cards)
 
@@ -70,7 +72,7 @@ def check_model(system: ModelSettings, record_path: str) -> None:
         if not digests or digests == recorded:
             raise
     if changed := sorted({name for name, _ in digests.items() ^ recorded.items()}):
-        place = system.encoder or f"the model in {local_folder(system) or model_folder(system)}"
+        place = f"the model in {local_folder(system) or model_folder(system)}" if system.model else system.encoder
         raise damaged(record_path, f"{place} has another {', '.join(changed)} than recorded here")
 
 
@@ -81,7 +83,7 @@ def fetch_model(*, system: ModelSettings, configured: Sequence[str] | None, outp
     encoder settings of the configuration; None for a family whose models have no card. Raises ModelError for a model that cannot
     be fetched, is incomplete or not understood, leaves a setting open, or has other weights than the catalogue.
     """
-    for tower in [] if system.encoder else towers(system):
+    for tower in towers(system):
         logger.info("%s: %s from %s", system.name, tower.model, model_folder(tower, download=True))
     # Once all are fetched: of what is on this disk, and not of what a hub says that it sent.
     digests = model_digests(system)
@@ -91,11 +93,11 @@ def fetch_model(*, system: ModelSettings, configured: Sequence[str] | None, outp
             f" {system.weights_sha256}; these are other weights. Delete the file and run again, or use them under a name of your"
             " own in custom.systems"
         )
-    facts: dict[str, Any] = {"model": system.model, "revision": system.revision, "files": digests}
+    facts: dict[str, Any] = {"model": system.model or None, "revision": system.revision, "files": digests}
     if system.query_model:
         facts |= {"query_model": system.query_model, "query_revision": system.query_revision}
     if system.encoder:
-        facts |= {"model": None, "encoder": system.encoder, "arguments": system.arguments}
+        facts |= {"encoder": system.encoder, "arguments": system.arguments}
     elif configured is not None:
         card = card_in_files(system)
         with model_errors_of(f"system {system.name}, model {system.model}"):
@@ -109,9 +111,8 @@ def model_digests(system: ModelSettings) -> dict[str, str]:
 
     Names in the queries' own model begin with ``queries/``. Raises ModelError for a missing or incomplete model.
     """
-    if system.encoder:
-        return {name: file_digest(path) for name, path in class_files(system).items()}
-    digests: dict[str, str] = {}
+    own = class_files(system) if system.encoder else {}
+    digests = {name: file_digest(path) for name, path in own.items()}
     for tower, prefix in zip(towers(system), ("", "queries/"), strict=False):
         folder = model_folder(tower)
         digests |= {prefix + path.relative_to(folder).as_posix(): file_digest(path) for path in files_that_count(folder, tower)}

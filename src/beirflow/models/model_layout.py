@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from itertools import islice
 from pathlib import Path
 
 from beirflow.core.errors import ModelError
@@ -23,6 +25,11 @@ TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.b
 WITHOUT_TOKENIZER = ("BoW", "WordEmbeddings")  # modules of sentence-transformers with another tokenizer than those
 PATTERNS = ("*.json", "*.jinja", COLBERT, "*.txt", "*.model", "*.codes", "*.bpe", "*.vocab", "*.spm", "*.tiktoken")
 """Files that describe a model, and all that tokenizers read."""
+
+UNREAD = (".*", "*/.*", "onnx/*", "openvino/*", "*.h5", "*.msgpack", "*.ot", "*.gguf")
+"""Patterns of files in a model's folder that sentence-transformers does not read: hidden ones, and weights of other libraries."""
+
+MOST_FILES = 1000  # in a folder whose files all count
 
 LARGEST_DESCRIPTION = 1 << 30  # maximum size of any of them, in bytes
 
@@ -46,6 +53,19 @@ def _with_routes(here: Path) -> list[Path]:
     types = read_object(path).get("types") if path else None
     routed = [here / below(here, name) for name in types] if isinstance(types, dict) else []
     return [here, *(each for place in routed if place != here for each in _with_routes(place))]
+
+
+def all_files(folder: Path) -> list[Path]:
+    """Return the regular files in a folder, at any depth, sorted; ModelError if they are too many."""
+    paths = list(islice(filter(Path.is_file, folder.rglob("*")), MOST_FILES + 1))
+    if len(paths) > MOST_FILES:
+        raise ModelError(f"{folder} has more than {MOST_FILES} files; name the folder of the model alone")
+    return sorted(paths)
+
+
+def is_unread(path: Path) -> bool:
+    """Test whether a path below a model's folder is of the :data:`UNREAD`, in which ``*`` matches slashes too, as on the hub."""
+    return any(fnmatchcase(path.as_posix(), pattern) for pattern in UNREAD)
 
 
 def weight_files(folder: Path, weights: str) -> list[Path]:
@@ -85,7 +105,12 @@ def module_weight_files(here: Path, weights: str, root: Path) -> list[Path]:
 
 
 def files_that_count(folder: Path, system: ModelSettings) -> list[Path]:
-    """Return the files that define the model in a folder, sorted: configuration, tokenizer and weights of every module."""
+    """Return the files that define the model in a folder, sorted: configuration, tokenizer and weights of every module.
+
+    They are all files that a library may read, if one computes the model.
+    """
+    if system.encoder:
+        return [path for path in all_files(folder) if not is_unread(path.relative_to(folder))]
     folders = module_folders(folder)
     weights = (module_weight_files(here, system.weights, folder) for here in folders)
     return sorted(described_in(folders).union(*weights))
@@ -100,7 +125,9 @@ def described_in(folders: Iterable[Path]) -> set[Path]:
 
 
 def incomplete(folder: Path, system: ModelSettings) -> str | None:
-    """Return, in a sentence, what a folder lacks to be the model of a system; None if it is complete."""
+    """Return, in a sentence, what a folder lacks to be the model of a system; None if it is complete, or a library knows."""
+    if system.encoder:
+        return None
     if not (folder / "config.json").is_file() and not (folder / MODULES).is_file():
         return f"{folder} has no config.json, so it is not a model folder"
     try:

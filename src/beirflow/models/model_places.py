@@ -13,7 +13,7 @@ from typing import TypeVar
 from beirflow.core.addresses import keep_secrets_of_hub, without_credentials
 from beirflow.core.errors import ModelError
 from beirflow.core.extensions import encoders
-from beirflow.models.model_layout import PATTERNS, incomplete, module_folders, module_weight_files
+from beirflow.models.model_layout import PATTERNS, UNREAD, incomplete, module_folders, module_weight_files
 from beirflow.models.own_class import class_problem
 from beirflow.models.settings import ModelSettings
 from beirflow.run.by_name import by_name
@@ -50,7 +50,12 @@ def _package_folder(location: str) -> Path | None:
 
 
 def towers(system: Settings) -> list[Settings]:
-    """Return the models of a system, each as a system: that of the documents, then that of the queries if they have another."""
+    """Return the models of a system, each as a system: that of the documents, then that of the queries if they have another.
+
+    A class of the user's own has none.
+    """
+    if system.encoder and not system.model:
+        return []
     documents = replace(system, query_model=None, query_revision=None)
     if system.query_model is None:
         return [documents]
@@ -61,18 +66,24 @@ def towers(system: Settings) -> list[Settings]:
 
 def model_problem(system: ModelSettings) -> str | None:
     """Return, in a sentence with its remedy, why a system's models cannot be used, judging by the disk; None if they can."""
-    if system.encoder:
-        return class_problem(system)
+    if system.encoder and (problem := class_problem(system)):
+        return problem
     problems = (_problem(tower, key) for tower, key in zip(towers(system), ("revision", "query_revision"), strict=False))
     return next(filter(None, problems), None)
 
 
 def problem_with(system: ModelSettings, read: Callable[[], object]) -> str | None:
-    """Return why a system's models cannot be used, judging by the disk, or their files are not understood by ``read``."""
+    """Return why a system's models cannot be used, judging by the disk, or their files are not understood by ``read``.
+
+    The class of a library checks the models that it computes.
+    """
     problem = model_problem(system)
-    if problem is None and not system.encoder and is_local(system):
+    if problem is None and is_local(system):
         try:
-            read()
+            if not system.encoder:
+                read()
+            elif system.model:
+                by_name(encoders()[system.encoder][system.family]).check(model_folder(system), system)
         except ModelError as error:
             return str(error)
     return problem
@@ -80,7 +91,7 @@ def problem_with(system: ModelSettings, read: Callable[[], object]) -> str | Non
 
 @contextmanager
 def or_by_others(system: ModelSettings) -> Iterator[None]:
-    """Add to a ModelError of the block the entries with which the encoders of extensions compute the model, if they can."""
+    """Add to a ModelError of the block the keys with which the libraries of extensions compute the model, if they can."""
     try:
         yield
     except ModelError as error:
@@ -123,10 +134,11 @@ def model_folder(system: ModelSettings, *, download: bool = False) -> Path:
     A hub is asked only with ``download``, else an earlier download is used. Raises ModelError for a missing or incomplete model.
     """
     system = towers(system)[0]
-    local = local_folder(system)
-    folder = local or hub_folder(system, download)
-    problem = model_problem(system) if local else incomplete(folder, system)
-    if problem:
+    folder, problem = local_folder(system), model_problem(system)
+    if folder is None and problem is None:
+        folder = hub_folder(system, download)
+        problem = incomplete(folder, system)
+    if folder is None or problem:
         raise ModelError(f"system {system.name}, model {system.model}: {problem}")
     return folder
 
@@ -135,10 +147,10 @@ def hub_folder(system: ModelSettings, download: bool) -> Path:
     """Return the folder of a model from a hub, which is asked only to ``download``; ModelError if it cannot be fetched."""
     from huggingface_hub import snapshot_download
 
-    if system.revision is None:
-        raise ModelError(f"system {system.name}, model {system.model}: {model_problem(system)}")
     fetch = partial(snapshot_download, system.model, revision=system.revision, local_files_only=not download)
     with fetching(system):
+        if system.encoder:
+            return Path(fetch(ignore_patterns=[*UNREAD]))
         folder = Path(fetch(allow_patterns=[*PATTERNS, *weight_patterns(system.weights)]))
         # Modules may have their weights under another name than the backbone, which only the fetched modules.json tells.
         for weights in (system.weights, "model.safetensors", "pytorch_model.bin"):

@@ -10,7 +10,6 @@ import re
 import sys
 from collections.abc import Iterable
 from importlib.machinery import ModuleSpec, PathFinder
-from itertools import islice
 from modulefinder import ModuleFinder
 from pathlib import Path
 from typing import Any
@@ -18,12 +17,11 @@ from typing import Any
 from beirflow.core.addresses import with_variables, without_credentials
 from beirflow.core.errors import BeirflowError, ModelError
 from beirflow.core.extensions import encoders
+from beirflow.models.model_layout import all_files
 from beirflow.models.settings import ModelSettings
-from beirflow.run.by_name import by_name
 
 NAME = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)")  # a module and a class in it
 
-MOST_FILES = 1000  # in the files and folders that arguments name
 INSTALLED = ("site-packages", "dist-packages")  # folders whose packages have nothing to do with each other
 
 
@@ -47,8 +45,6 @@ def class_problem(system: ModelSettings) -> str | None:
     """Return, in a sentence with its remedy, why a class cannot be used, judging by its files; None if it can."""
     try:
         class_files(system)
-        if own := encoders().get(system.encoder or ""):
-            by_name(own[system.family]).check(**(system.arguments or {}))
     except ModelError as error:
         return str(error)
     return None
@@ -72,9 +68,11 @@ def class_files(system: ModelSettings) -> dict[str, Path]:
 def load_class(system: ModelSettings, **others: Any) -> Any:
     """Import the class and create an object with the configured arguments, environment variables replaced, or else the others.
 
-    Raises ModelError if that fails, or if the imported file is not the one that was hashed.
+    The class of a library gets the settings of the system first. Raises ModelError if that fails, or if the imported file is not
+    the one that was hashed.
     """
     module, name = _parts(system)
+    settings = [system] if system.model else []
     expected = _module_file(module)
     # Last, so that no file in them hides an installed module.
     sys.path += [folder for folder in class_folders() if folder not in sys.path]
@@ -82,7 +80,7 @@ def load_class(system: ModelSettings, **others: Any) -> Any:
         imported = importlib.import_module(module)
         if not expected.samefile(str(imported.__file__)):
             raise ModelError(f"{module} is {imported.__file__} when it is imported, but {expected} was found; rename yours")
-        return getattr(imported, name)(**others | with_variables(dict(system.arguments or {})))
+        return getattr(imported, name)(*settings, **others | with_variables(dict(system.arguments or {})))
     except BeirflowError as error:
         raise ModelError(str(error)) from error
     except (Exception, SystemExit) as error:  # of code that is not ours
@@ -167,10 +165,6 @@ def _argument_files(system: ModelSettings) -> dict[str, Path]:
         place = Path(value).expanduser() if isinstance(value, str) and value.startswith(("/", "~")) else None
         if place is None or not place.exists():
             continue
-        paths = [place] if place.is_file() else list(islice(place.rglob("*"), MOST_FILES + 1))
-        if len(paths) > MOST_FILES:
-            raise ModelError(f"arguments.{key}: {value} has more than {MOST_FILES} files; name the folder of the model alone")
-        files |= {
-            f"arguments/{key}/{path.relative_to(place.parent).as_posix()}": path for path in sorted(paths) if path.is_file()
-        }
+        paths = [place] if place.is_file() else all_files(place)
+        files |= {f"arguments/{key}/{path.relative_to(place.parent).as_posix()}": path for path in paths}
     return files

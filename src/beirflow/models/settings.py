@@ -8,6 +8,7 @@ from beirflow.core.keys import HIDDEN, Count, Digest, EncoderClass, Package, Rev
 from beirflow.data.document_text import TITLE_END
 
 LIBRARY = "sentence-transformers"  # in place of a class: this library encodes
+OF_LIBRARY = ("model", "revision", "offline", "arguments")  # keys of systems that it computes
 ONNX = ".onnx"  # suffix of the weights that ONNX Runtime computes
 INSTRUCTION = "{instruction}"  # in a prefix of queries, where the instruction of the dataset is written
 
@@ -32,7 +33,7 @@ class ModelSettings:
     query_revision: Revision | None = None
     """Commit of the hub repository of that model."""
     encoder: EncoderClass | None = None
-    """package.module:Class, a class of your own in place of a model, or sentence-transformers."""
+    """package.module:Class, a class of your own in place of a model; or sentence-transformers, which then computes the model."""
     arguments: Mapping[str, Any] | None = field(default=None, hash=False)
     """Arguments of the class, by name. They are recorded; for a password or a key write ${NAME}, an environment variable."""
 
@@ -45,7 +46,7 @@ class ModelSettings:
     @property
     def source(self) -> str:
         """The model or the class, for messages."""
-        return self.encoder or self.model
+        return self.model or self.encoder or ""
 
     @property
     def has_own_precision(self) -> bool:

@@ -46,7 +46,7 @@ def test_what_planned_jobs_compute_with_must_be_installed(
     own = {
         "enc": model,
         "graph": {"model": "some/graph", "revision": "0" * 40, "weights": "onnx/model.onnx"},
-        "lib": {"encoder": "sentence-transformers", "arguments": {"model": str(tiny_bert)}, "similarity": "dot"},
+        "lib": {"encoder": "sentence-transformers", "model": str(tiny_bert), "similarity": "dot"},
         "index": {"approximate": "enc", "index": "sq", "rescore": 1},
     }
     experiment = load_experiment({"systems": "bm25", "datasets": "scifact", "custom": {"systems": own}})

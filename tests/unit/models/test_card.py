@@ -16,7 +16,6 @@ from sentence_transformers.base.modules import Dense, Normalize
 import encoding
 from beirflow.core.errors import DataError, ModelError
 from beirflow.core.records import Job, read_json
-from beirflow.models.card import with_settings
 from beirflow.models.card_files import read_card
 from beirflow.models.model_files import check_model, fetch_model, model_card, model_files
 from beirflow.models.settings import EncoderSettings
@@ -131,11 +130,6 @@ def test_what_sentence_transformers_reads_only_if_it_is_there_may_be_missing(tmp
     expected = SentenceTransformer(str(folder), device="cpu", local_files_only=True).encode(TEXTS)
     np.testing.assert_allclose(encoded(settings(folder)), expected, atol=1e-5)
     np.testing.assert_array_equal(encoded(settings(folder)), whole)
-
-
-def test_an_instructor_is_refused_since_sentence_transformers_knows_by_its_name_that_it_pools_no_prompt(folder: Path) -> None:
-    with pytest.raises(ModelError, match="leaves the tokens of the prompt out of its pooling, which is not done here"):
-        with_settings(read_card(folder), EncoderSettings("mine", model="hkunlp/instructor-large", revision="0" * 40))
 
 
 def test_a_bare_model_leaves_pooling_and_similarity_to_be_said(tiny_bert: Path) -> None:

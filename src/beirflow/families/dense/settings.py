@@ -9,7 +9,7 @@ from beirflow.core.keys import HIDDEN, As, Instructions, Keys, Similarity, UpToM
 from beirflow.core.layout import MODEL, MODEL_OF_DATASET_RECORD
 from beirflow.core.patterns import Pattern
 from beirflow.families.formed import key_in, value_in, with_forms
-from beirflow.models.settings import INSTRUCTION, EncoderSettings, ModelSettings
+from beirflow.models.settings import INSTRUCTION, LIBRARY, OF_LIBRARY, EncoderSettings, ModelSettings
 
 
 @with_forms
@@ -29,6 +29,9 @@ class DenseSettings(EncoderSettings):
     stored_dimensions: Annotated[int | None, HIDDEN] = None  # number of leading dimensions that a variant stores; None for all
 
     kinds: ClassVar = {
+        f"encoder: {LIBRARY}": Keys(
+            ("encoder", "model", "similarity"), (*OF_LIBRARY, "query_prefix", "document_prefix", "instructions")
+        ),
         "encoder": Keys(("encoder", "similarity"), ("arguments",)),
         "model": Keys(("model",), without=("encoder", "arguments")),
     }
@@ -82,7 +85,7 @@ class DenseSettings(EncoderSettings):
 
         ``corpus`` is the name of a forum, with that of the dataset; empty for a dataset without forums.
         """
-        if self.encoder:
+        if self.encoder and not self.model:
             return replace(self, task=self.tasks.get(corpus or dataset, corpus or dataset))
         # The instruction is known per dataset, not per forum.
         if self.query_prefix is None or dataset not in self.instructions:

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from annotated_types import Interval
 
 from beirflow.core.keys import Keys, Tokens, TorchWeights
-from beirflow.models.settings import LIBRARY, ModelSettings
+from beirflow.models.settings import LIBRARY, OF_LIBRARY, ModelSettings
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class LateSettings(ModelSettings):
 
     without: ClassVar = ("query_model", "query_revision")
     kinds: ClassVar = {
-        "encoder": Keys(("encoder",), ("arguments",), types={"encoder": Literal[LIBRARY]}),
+        "encoder": Keys(("encoder", "model"), OF_LIBRARY, types={"encoder": Literal[LIBRARY]}),
         "model": Keys(("model",), without=("encoder", "arguments")),
     }
     family: ClassVar = "late-interaction"

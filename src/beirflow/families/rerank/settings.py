@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from annotated_types import Interval
 
 from beirflow.core.keys import HIDDEN, As, Count, Instructions, Keys, Name, Text, TorchWeights
-from beirflow.models.settings import LIBRARY, ModelSettings
+from beirflow.models.settings import LIBRARY, OF_LIBRARY, ModelSettings
 from beirflow.run.by_name import by_name
 
 Below = Literal["drop", "keep"]
@@ -56,7 +56,7 @@ class RerankSettings(ModelSettings):
 
     without: ClassVar = ("query_model", "query_revision")
     kinds: ClassVar = {
-        "encoder": Keys(("encoder",), ("arguments", "first", "depth", "below"), types={"encoder": Literal[LIBRARY]}),
+        "encoder": Keys(("encoder", "model"), (*OF_LIBRARY, "first", "depth", "below"), types={"encoder": Literal[LIBRARY]}),
         "model": Keys(("model",), without=("encoder", "arguments")),
     }
     family: ClassVar = "rerank"

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from beirflow.core.keys import As, Keys, Ties, Tokens, TorchWeights, UpToMillion
 from beirflow.families.expansions.settings import WrittenQueries
-from beirflow.models.settings import LIBRARY, ModelSettings
+from beirflow.models.settings import LIBRARY, OF_LIBRARY, ModelSettings
 
 INJECT = "inject"  # way of joining queries with a document: those of their tokens that its text lacks follow it
 
@@ -59,7 +59,11 @@ class SparseSettings(ModelSettings):
     """Tokens after which its expansion is cut; by default 100, as in Pyserini."""
 
     kinds: ClassVar = {
-        "encoder": Keys(("encoder",), ("arguments", "quantize", "ties"), types={"encoder": Literal[LIBRARY]}),
+        "encoder": Keys(
+            ("encoder", "model"),
+            (*OF_LIBRARY, "query_prefix", "document_prefix", "quantize", "ties"),
+            types={"encoder": Literal[LIBRARY]},
+        ),
         "model": Keys(("model",), without=("encoder", "arguments")),
     }
     family: ClassVar = "sparse"
