@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from beirflow.core import layout
+from beirflow.core.digests import file_state
 from beirflow.core.patterns import Pattern
 from beirflow.extensions.vectors.layout import (
     DOCUMENT_IDS,
@@ -15,7 +16,7 @@ from beirflow.extensions.vectors.layout import (
 )
 from beirflow.extensions.vectors.settings import VectorsKeys, VectorsSettings
 from beirflow.families.family import Family
-from beirflow.families.stage import DOCUMENTS, MODEL, QUERIES, TEXTS, Question, Stage, Task, searches, similarity, state_of
+from beirflow.families.stage import DOCUMENTS, MODEL, QUERIES, TEXTS, Question, Stage, Task, searches, similarity
 from beirflow.families.system import System
 
 
@@ -52,7 +53,7 @@ class VectorsFamily(Family):
                 "query_ids": _given(QUERY_IDS),
             },
             makes={"record": GIVEN_VECTORS},
-            params={"states": lambda task: {name: state_of(path) for name, path in _files(task).items()}},
+            params={"states": lambda task: {name: file_state(path) for name, path in _files(task).items()}},
             outside=True,
         ),
         Stage(

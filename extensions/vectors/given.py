@@ -1,5 +1,6 @@
 """Given vectors on disk: a table of numbers, ``.npy``, and beside it the id of each row, a line of a text file."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -41,18 +42,21 @@ def open_vectors(place: Place) -> GivenVectors:
 
 
 def _mapped(path: str) -> np.ndarray:
-    """Map the table of a ``.npy`` file."""
+    """Map the table of a ``.npy`` file; not by numpy.load, which would read other formats too, and unpickle."""
     try:
-        # Not numpy.load, which would read other formats too. A table of Python objects, which would be unpickled, is refused.
-        vectors = np.lib.format.open_memmap(path, mode="r")
+        with Path(path).open("rb") as stream:
+            if (version := np.lib.format.read_magic(stream)) != (1, 0):
+                raise ValueError(f"version {version} of the format")
+            shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+            expected = stream.tell() + math.prod(shape) * dtype.itemsize
     except (ValueError, TypeError, OverflowError, EOFError, MemoryError) as error:
         raise DataError(f"{path}: expected a table of numbers as numpy.save writes it, found {error}; {AGAIN}") from error
-    if vectors.dtype.name not in NUMBERS or vectors.ndim != 2 or 0 in vectors.shape:
-        found = f"{vectors.dtype.name} of shape {vectors.shape}"
+    if dtype.name not in NUMBERS or len(shape) != 2 or min(shape) < 1:
+        found = f"{dtype.name} of shape {shape}"
         raise DataError(f"{path}: expected {', '.join(NUMBERS)} of shape (texts, dimensions), found {found}; {AGAIN}")
-    if (size := Path(path).stat().st_size) != (expected := vectors.offset + vectors.nbytes):
-        raise DataError(f"{path}: found {size:,} bytes, but its header is that of {expected:,}; {AGAIN}")
-    return vectors
+    if (size := Path(path).stat().st_size) != expected:
+        raise DataError(f"{path}: found {size:,} bytes, but {expected:,} are expected by its header; {AGAIN}")
+    return np.lib.format.open_memmap(path, mode="r")
 
 
 def _read_ids(path: str) -> pa.Array:

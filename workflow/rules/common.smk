@@ -14,7 +14,7 @@ from beirflow.core.addresses import by_reference
 from beirflow.core.digests import file_state
 from beirflow.core.errors import BeirflowError
 from beirflow.core.extensions import additions_to, shown_files, with_extensions
-from beirflow.families.stage import RESULTS_OF_ONE, Task, state_of
+from beirflow.families.stage import RESULTS_OF_ONE, Task
 from beirflow.run.code_version import calls
 from beirflow.run.rule_job import Commands
 from beirflow.run.undocumented import WorkflowRun

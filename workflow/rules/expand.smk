@@ -28,7 +28,7 @@ use rule data_job as read_given with:
         ),
         kind=lambda wildcards: expansions.known[wildcards.expansion].kind,
         settings=lambda wildcards: expansions.settings(wildcards.expansion),
-        source_state=lambda wildcards: state_of(
+        source_state=lambda wildcards: file_state(
             given_file(experiment, wildcards.expansion, wildcards.dataset)
         ),
     message:

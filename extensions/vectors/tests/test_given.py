@@ -124,18 +124,15 @@ TABLE = np.ones((12, DIM), np.float32)
     [
         (
             _saved(np.array([[Trap(Path("unpickled"))]] * 12, object)),
-            "documents.npy: expected a table of numbers as numpy.save writes it, found",
+            "documents.npy: expected float16, float32, float64 of shape (texts, dimensions), found object",
         ),
         (
             _bytes("documents.npy", lambda _: pickle.dumps(Trap(Path("unpickled")))),
             "documents.npy: expected a table of numbers as numpy.save",
         ),
         (_bytes("documents.npy", lambda _: b""), "documents.npy: expected a table of numbers as numpy.save writes it, found"),
-        (
-            _bytes("documents.npy", lambda old: old[:-1]),
-            "documents.npy: expected a table of numbers as numpy.save writes it, found",
-        ),
-        (_bytes("documents.npy", lambda old: old + b"\0"), "documents.npy: found 369 bytes, but its header is that of 368"),
+        (_bytes("documents.npy", lambda old: old[:-1]), "documents.npy: found 367 bytes, but 368 are expected by its header"),
+        (_bytes("documents.npy", lambda old: old + b"\0"), "documents.npy: found 369 bytes, but 368 are expected by its header"),
         (
             _bytes("documents.npy", lambda old: old.replace(b"(12, 5)", b"(-1, 5)")),
             "documents.npy: expected",

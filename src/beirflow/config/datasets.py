@@ -114,7 +114,7 @@ class Datasets:
             return [ARCHIVE.below(RESULTS).format(archive=dataset.archive)]
         return [folder] if dataset.form or is_archive(folder) else required_files(Path(folder), dataset.forum, dataset.split)
 
-    def source_states(self, name: str) -> list[str]:
+    def source_states(self, name: str) -> list[str | None]:
         """Return the present states of these files; none of an archive that is downloaded, which is checked by its md5."""
         return [file_state(path) for path in self.source_files(name)] if self.folder(name) else []
 

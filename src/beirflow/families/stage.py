@@ -8,11 +8,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from beirflow.core import layout
-from beirflow.core.digests import file_state
 from beirflow.core.layout import record_of
 from beirflow.core.patterns import Pattern, patterns_in
 from beirflow.families.postings.names import modules_of
@@ -218,11 +216,6 @@ def retrieval(task: Task) -> Any:
 def run_settings(task: Task) -> Any:
     """Return the settings that determine a run, for its record."""
     return task.experiment.run_settings(*task.about)
-
-
-def state_of(path: Path | str | None) -> str | None:
-    """Return the state of a file outside the results; None without one, as where a stranger names a device."""
-    return file_state(path) if path and Path(path).is_file() else None
 
 
 def code_by_name(task: Task) -> str | None:

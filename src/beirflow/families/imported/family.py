@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+from beirflow.core.digests import file_state
 from beirflow.core.layout import QUERIES, RESULTS, RUN
 from beirflow.families.family import Family
 from beirflow.families.imported.settings import ImportedSettings
-from beirflow.families.stage import TEXTS, Stage, Task, retrieval, run_settings, state_of
+from beirflow.families.stage import TEXTS, Stage, Task, retrieval, run_settings
 
 
 def _file(task: Task) -> str | None:
@@ -31,7 +32,7 @@ class ImportedFamily(Family):
             params={
                 "retrieval": retrieval,
                 "run_settings": run_settings,
-                "run_state": lambda task: state_of(_file(task)),
+                "run_state": lambda task: file_state(_file(task)),
             },
             outside=True,
         ),
