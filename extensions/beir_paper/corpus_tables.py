@@ -109,7 +109,7 @@ def bins(by_row: Mapping[str, Sequence[Named]]) -> pd.DataFrame:
 
 
 def medians(by_row: Mapping[str, Mapping[str, Sequence[Named]]]) -> pd.DataFrame:
-    """Return the median of every histogram, and the printed one of systems that stand for one of the paper."""
+    """Return the median of every histogram, and the printed one of systems that represent one of the paper."""
     paper, table_rows = load_paper(), []
     for table, rows in by_row.items():
         for row, corpora in rows.items():

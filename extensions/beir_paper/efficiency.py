@@ -1,4 +1,4 @@
-"""Latency and index size, section 5.1 of the BEIR paper: our systems on an available corpus, beside quoted values.
+"""Latency and index size, section 5.1 of the BEIR paper: our systems on an available corpus, and quoted values.
 
 ``README.md`` describes ``efficiency.csv``.
 """

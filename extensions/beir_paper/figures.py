@@ -1,4 +1,4 @@
-"""Draw the figures of the BEIR paper from the tables beside them, as PDF and SVG; the same tables give the same bytes."""
+"""Draw the figures of the BEIR paper from the tables in the same folder, as PDF and SVG; the same tables give the same bytes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -33,7 +33,7 @@ ALONE = "There are fewer than two datasets: there is no overlap to show."
 
 
 def draw_figures(*, folder: str, pairs: Sequence[Sequence[str]] = (), style: Mapping[str, Any] | None = None) -> None:
-    """Draw all figures beside their tables.
+    """Draw all figures, in the folder of their tables.
 
     ``pairs`` are systems that compare the same vectors by two similarities; ``style`` has the arguments of
     :func:`~beirflow.report.figure_style.house_style`.
@@ -61,7 +61,7 @@ def length_figure(table: pd.DataFrame, what: str) -> Figure:
 
 
 def similarities_figure(table: pd.DataFrame, systems: Sequence[str]) -> Figure:
-    """Draw the lengths of what some systems retrieve, beside those of all and of the relevant documents."""
+    """Draw the lengths of the documents that some systems retrieve, of all documents and of the relevant ones."""
     if not systems:
         return figure_style.words_only(
             "There is no configured pair of systems that compares the same vectors by the cosine and by the dot product."

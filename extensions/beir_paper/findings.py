@@ -1,6 +1,6 @@
 """The findings of the BEIR paper on words, lengths, times, sizes and further judgements.
 
-``catalogue/beir-paper.yaml`` has them. They compare numbers of the tables beside, and are judged as those in files of papers.
+``catalogue/beir-paper.yaml`` has them. They compare numbers of the other tables, and are judged as those in files of papers.
 """
 
 from collections import defaultdict

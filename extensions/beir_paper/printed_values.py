@@ -1,4 +1,4 @@
-"""What the BEIR paper prints besides scores, from ``catalogue/beir-paper.yaml``; its file among the papers names its systems."""
+"""Values that the BEIR paper prints besides scores, from ``catalogue/beir-paper.yaml``; a file of papers names its systems."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Paper:
     datasets: Mapping[str, Mapping[str, Any]]
     # by column of a table here, or table, the values by system or column and dataset
     numbers: Mapping[str, Mapping[tuple[str, str], float]]
-    places: Mapping[str, str]  # by table, where its printed values stand in the paper
+    places: Mapping[str, str]  # by table, the place of its printed values in the paper
     findings: Sequence[Mapping[str, Any]]  # in the form that findings in the files of papers have
     # every part of the paper, ``part``: the tables and figures ``here``, and the reason for what is ``missing``
     scope: Sequence[Mapping[str, Any]]

@@ -1,4 +1,4 @@
-"""What others computed with a model: taken from a folder or bucket that a group shares, and kept there for others."""
+"""A folder or bucket that a group shares: results of models are taken from it, and kept there for others."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Entries of the shared cache: what a step made, by all that determines it.
 
 An entry is the file ``<key>/entry.json`` below the place, with the fields of the record and the digest of the content, and the
-content beside it, named by that digest. The content is written first, so that an entry names a whole file, whoever else writes
+content next to it, named by that digest. The content is written first, so that an entry names a whole file, whoever else writes
 the same entry. A sound entry is never changed; one whose content does not have its digest is replaced. Nothing is deleted but
 what a killed writer left.
 """

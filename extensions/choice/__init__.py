@@ -1,4 +1,4 @@
-"""The choice of a system: quality beside latency, bytes and prices, on a page of its own."""
+"""The choice of a system: quality, latency, bytes and prices on a page of its own."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -112,7 +112,7 @@ def _ticks(bounds: tuple[float, float], *, log: bool) -> list[float]:
 
 
 def _label(points: Sequence[dict[str, Any]]) -> None:
-    """Place the names of points beside these, first of those on the front, where they cover no point and no other name."""
+    """Place the names of points next to these, first of those on the front, where they cover no point and no other name."""
     taken = [(point["x"] - 4, point["y"] - 4, point["x"] + 4, point["y"] + 4) for point in points]
     for point in sorted(points, key=lambda point: not point["front"]):
         width = LETTER * len(point["name"])

@@ -1,4 +1,4 @@
-"""The choice of a system: quality beside what a query and an index cost, and which systems cannot be distinguished from the best.
+"""The choice of a system: quality, the costs of a query and of an index, and which systems cannot be distinguished from the best.
 
 ``README.md`` describes ``choice.csv``.
 """

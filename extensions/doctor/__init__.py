@@ -1,4 +1,4 @@
-"""What of a machine may keep a run from working: the command ``beirflow doctor``."""
+"""The command ``beirflow doctor``: it finds what may keep a run from working on this machine."""
 
 from pathlib import Path
 

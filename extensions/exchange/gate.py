@@ -56,7 +56,7 @@ from beirflow.report.analysis.document_scan import query_texts
 
 @dataclass
 class Comparison:
-    """A system beside the baseline on a dataset; numbers are None where it is not comparable."""
+    """A system compared with the baseline on a dataset; numbers are None where it is not comparable."""
 
     system: str  # name of the system
     dataset: str  # name of the dataset
@@ -271,7 +271,7 @@ def same_data(here: Side, there: Side, corpus: str) -> None:
         name = pattern(dataset=corpus)
         if part(one, "outputs", name) != part(two, "outputs", name):
             mine, theirs = (read_table(side.folder / name) for side in (here, there))
-            # Rows in the file of documents depend on chunks; the column beside has the ids.
+            # Rows in the file of documents depend on chunks; the next column has the ids.
             mine, theirs = (table.drop_columns({EXCLUDED_ROWS} & {*table.column_names}) for table in (mine, theirs))
             if not mine.equals(theirs) or relevant_from(mine) != relevant_from(theirs):
                 raise DataError(f"{corpus} has other {what} there: {name} differs")

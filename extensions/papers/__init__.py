@@ -1,4 +1,4 @@
-"""Papers as files: their printed values beside computed ones, with a verdict each, in one command."""
+"""Papers as files: one command compares their printed values with computed ones and gives a verdict on each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Printed values beside computed ones: a verdict on each, and what keeps the others from one."""
+"""Compare printed with computed values: a verdict on each, or the reason why there is none."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -34,7 +34,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """A paper beside results.
+    """A paper and results to compare it with.
 
     Attributes:
         paper: The paper.

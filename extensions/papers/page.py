@@ -1,4 +1,4 @@
-"""The page of a paper: every printed value beside the computed one, its findings, and what is missing."""
+"""The page of a paper: every printed value with the computed one, its findings, and what is missing."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

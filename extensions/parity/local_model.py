@@ -55,7 +55,7 @@ TRANSFORMS: dict[str, Callable[[str], str]] = {
 
 
 class Finish(NamedTuple):
-    """What follows the tokens' vectors."""
+    """The steps that follow the vectors of tokens."""
 
     causes: tuple[str, ...]  # settings that are not the model's own
     mode: str
@@ -65,7 +65,7 @@ class Finish(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """How texts become tokens."""
+    """A way from texts to tokens."""
 
     cause: str  # what is not the model's own; empty for its own reading
     ids: Callable[[Probe], Ids]  # the tokens of a probe

@@ -305,7 +305,7 @@ class Comparison:
         return ranked, [f"{len(wrong)} of {len(far)} real texts have other vectors, {where}, unlike all probes"] if where else []
 
     def _rows(self, probes: Sequence[Probe]) -> list[dict[str, Any]]:
-        """Return the probes with the server's vectors beside the model's own."""
+        """Return the probes with the server's vectors and the model's own."""
         found, own = self._vectors(probes), self.model.own(probes)
         names, numbers = {text: name for name, text in SPECIAL.items()}, {"length": np.linalg.norm(found, axis=1)}
         if found.shape == own.shape:

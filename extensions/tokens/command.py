@@ -74,7 +74,7 @@ def _of_system(experiment: "Experiment", name: str, text: str) -> list[str]:
 
 def _tokens(settings: Any, text: str, on: Mapping[str, Any]) -> Iterable[str]:
     """Return what the model of a system reads of a text."""
-    own = getattr(settings, "encoder", None)
+    own = vars(settings).get("encoder")
     return [f"not known: {own} reads the text itself"] if own else _readers()[type(settings)](settings, text, on)
 
 

@@ -1,4 +1,4 @@
-"""Datasets beside a decontaminated or a smaller twin: means, ranks and orders of systems on both, in the report."""
+"""Datasets compared with a decontaminated or a smaller twin: means, ranks and orders of systems on both, in the report."""
 
 from pathlib import Path
 

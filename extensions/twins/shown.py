@@ -1,4 +1,4 @@
-"""Datasets beside their twins in the report."""
+"""Tables of the report that compare datasets with their twins."""
 
 from collections.abc import Iterator
 
@@ -28,14 +28,14 @@ SMALLER = (
 
 @table("results")
 def decontaminated(results: Results) -> Iterator[Table]:
-    """Yield every system on each dataset beside its decontaminated twin, and on their means."""
-    yield from _beside(results, DECONTAMINATED, "Decontaminated", EASIER)
+    """Yield the scores of every system on each dataset and on its decontaminated twin, and their means."""
+    yield from _compared(results, DECONTAMINATED, "Decontaminated", EASIER)
 
 
 @table("results")
 def nano_sets(results: Results) -> Iterator[Table]:
-    """Yield every system on each dataset beside NanoBEIR's sample of it, and on their means."""
-    yield from _beside(results, NANO, "NanoBEIR", SMALLER)
+    """Yield the scores of every system on each dataset and on NanoBEIR's sample of it, and their means."""
+    yield from _compared(results, NANO, "NanoBEIR", SMALLER)
 
 
 @table("results")
@@ -49,7 +49,7 @@ def orders(results: Results) -> Iterator[Table]:
     of_mean = (rows["kind"] == "NanoBEIR") & rows["dataset"].str.startswith("mean of ")
     columns: Columns = {
         "dataset": DATASET,
-        **texts(kind="Beside"),
+        **texts(kind="Twin"),
         "Spearman": numbers("+.3f", rho="Ranks", rho_low="95 % from", rho_high="to", stated="HAKARI-Bench states"),
         "Kendall": numbers("+.3f", tau="tau-b", tau_low="95 % from", tau_high="to"),
         **numbers(".0f", systems="Systems"),
@@ -59,7 +59,7 @@ def orders(results: Results) -> Iterator[Table]:
     yield framed("Orders on twins", caption, rows.assign(stated=of_mean.map({True: HAKARI})), columns)
 
 
-def _beside(results: Results, prefixes: tuple[str, ...], label: str, note: str) -> Iterator[Table]:
+def _compared(results: Results, prefixes: tuple[str, ...], label: str, note: str) -> Iterator[Table]:
     pairs = pairs_of(results, prefixes)
     if not pairs:
         return
@@ -72,5 +72,5 @@ def _beside(results: Results, prefixes: tuple[str, ...], label: str, note: str) 
         "Change of rank": numbers("+.3g", change="Found", change_low="95 % from", change_high="to"),
     }
     rows = pd.concat([pair.rows() for pair in pairs], ignore_index=True)
-    caption = f"{results.main_measure} of every system on whole datasets and beside them; bootstrap over the queries of both"
-    yield framed(f"{label} beside whole", caption, rows, columns, tall=True, notes=[note])
+    caption = f"{results.main_measure} of every system on whole datasets and on their twins; bootstrap over the queries of both"
+    yield framed(f"{label} and whole datasets", caption, rows, columns, tall=True, notes=[note])

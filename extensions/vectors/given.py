@@ -1,4 +1,4 @@
-"""Given vectors on disk: a table of numbers, ``.npy``, and beside it the id of each row, a line of a text file."""
+"""Given vectors on disk: a table of numbers, ``.npy``, and the id of each row, a line of a text file."""
 
 import math
 from dataclasses import dataclass

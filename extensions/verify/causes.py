@@ -97,7 +97,7 @@ class _Trial:
         self._add({"title: none": {}}, pool=self._pool.without_titles)
         for precision in ("bfloat16", "float16"):
             self._add({f"precision: {precision}": {}}, precision)
-        if hasattr(settings, "max_length"):
+        if "max_length" in vars(settings):
             self._add_lengths()
 
     def _add(
@@ -135,16 +135,17 @@ class _Trial:
 
 def _ways(settings: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield changes of settings that systems have, by the name of the cause."""
-    for query, document in PROMPTS if hasattr(settings, "document_prefix") else ():
+    known = vars(settings)
+    for query, document in PROMPTS if "document_prefix" in known else ():
         yield f"prompt: {query!r} and {document!r}", {"query_prefix": query, "document_prefix": document}
-    for pooling in POOLINGS if hasattr(settings, "pooling") else ():
+    for pooling in POOLINGS if "pooling" in known else ():
         yield f"pooling: {pooling}", {"pooling": pooling}
-    if hasattr(settings, "normalize"):
+    if "normalize" in known:
         yield "normalisation: none, dot product", {"normalize": False, "similarity": "dot"}
         yield "normalisation: unit length, or cosine", {"normalize": True, "similarity": "cosine"}
-    if hasattr(settings, "title_separator"):
+    if "title_separator" in known:
         yield "title: separated by a line feed", {"title_separator": "\n"}
-    if hasattr(settings, "variant_of"):
+    if "variant_of" in known:
         yield "precision: int8 vectors", {"variant_of": settings.name, "vectors": "int8"}
 
 

@@ -28,7 +28,7 @@ PERCENT = 100.0
 
 @dataclass(frozen=True)
 class Task:
-    """What is claimed something about."""
+    """The dataset, split and measure of a claim."""
 
     dataset: str  # its name here
     name: str  # its name in MTEB, or the same

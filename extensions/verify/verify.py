@@ -181,6 +181,7 @@ def _compared(
     depth = int(pc.max(run["rank"]).as_py())
 
     def compared(others: Scores, by: str = by) -> Comparison:
+        """Compare the queries of the run that other scores have."""
         part = run.filter(pc.is_in(run["query_id"], value_set=others.query_ids))
         return compare(part, depth, others, tolerance, by)
 

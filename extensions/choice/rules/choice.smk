@@ -1,4 +1,4 @@
-"""Put quality beside cost, so that one can choose a system."""
+"""Compare quality and cost, so that one can choose a system."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""``beirflow paper``: the printed values of a paper beside those of its systems here."""
+"""``beirflow paper``: compare the printed values of a paper with those of its systems here."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""Printed values of papers beside those of the configured systems and datasets."""
+"""Compare printed values of papers with those of the configured systems and datasets."""
 
 from beirflow.extensions.papers import layout as of_papers
 from beirflow.extensions.papers.files import paper_files

@@ -29,7 +29,7 @@ from beirflow.audit.folder.limits import Limits
 from beirflow.audit.folder.listing import Listing, list_folder
 from beirflow.audit.folder.reading import check_unpacked, part, read_whole
 from beirflow.audit.repairs import Call
-from beirflow.config.manifest import TUNED_ON
+from beirflow.config.experiment import TUNED_ON
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import DataError
 from beirflow.core.kinds import CHUNKS_OF_REPRESENTATIONS, PAGE_RECORDS, REPRESENTATIONS, is_one_of

@@ -10,10 +10,9 @@ from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check
 from beirflow.audit.folder.reading import part, short
 from beirflow.config.configuration import KEYS, problems_with
-from beirflow.config.experiment import Experiment
+from beirflow.config.experiment import TUNED_ON, Experiment
 from beirflow.config.from_manifest import configured_systems, experiment_of, recorded_system, unknown_in
 from beirflow.config.main_measure import cutoff_of, main_measure
-from beirflow.config.manifest import TUNED_ON
 from beirflow.config.systems import catalogue_systems
 from beirflow.core.digests import file_digest
 from beirflow.core.layout import ARCHIVE, CORPUS, MANIFEST, METRICS, SUMMARY

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from beirflow.config.manifest import NO_INFLUENCE
+from beirflow.config.experiment import NO_INFLUENCE
 
 ABOUT_THE_CALL = ({*NO_INFLUENCE} - {"results"}) | {"pathvars"}
 """Keys of the configuration that a repair does not need on its command line."""

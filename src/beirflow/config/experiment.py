@@ -8,12 +8,21 @@ from typing import Any
 from beirflow.config.dependencies import needed, runs_needed, tuning_corpus
 from beirflow.config.known_systems import Systems
 from beirflow.config.main_measure import main_measure
-from beirflow.config.manifest import NO_INFLUENCE, TUNED_ON
 from beirflow.core.addresses import shown
+from beirflow.core.extensions import extensions
 from beirflow.families.postings.names import ENGLISH
 from beirflow.ranking.run_settings import ConfiguredRun
 
 MOST_THREADS = 8  # of a job that encodes or searches
+
+NO_INFLUENCE = (
+    *("command", "figure_width", "figure_font", "references"),
+    *("prices", "results"),
+    *(key for extension in extensions() for key in extension.without_influence),
+)
+"""Keys of the configuration that are about looking at results; a manifest lacks them."""
+
+TUNED_ON = "tuned_on"  # key in a manifest of the datasets that are not evaluated, but on which systems are tuned
 
 
 @dataclass(frozen=True)

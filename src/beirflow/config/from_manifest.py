@@ -5,9 +5,8 @@ from dataclasses import fields
 from typing import Any
 
 from beirflow.config.configuration import defaults
-from beirflow.config.experiment import Experiment
+from beirflow.config.experiment import TUNED_ON, Experiment
 from beirflow.config.families import DEFAULT, FAMILIES
-from beirflow.config.manifest import TUNED_ON
 from beirflow.config.systems import catalogue_systems, make_system, make_systems
 from beirflow.data.catalogue.dataset import Dataset
 from beirflow.data.catalogue.schema import Problems

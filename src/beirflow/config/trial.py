@@ -11,8 +11,7 @@ from typing import Any
 from beirflow import WORKFLOW
 from beirflow.config.configuration import KEYS
 from beirflow.config.dependencies import needed
-from beirflow.config.experiment import Experiment
-from beirflow.config.manifest import NO_INFLUENCE
+from beirflow.config.experiment import NO_INFLUENCE, Experiment
 from beirflow.core.errors import BeirflowError
 from beirflow.core.layout import METRICS
 from beirflow.core.writing import write_text

@@ -125,7 +125,7 @@ class Extension:
     note: str = ""  # HTML at the end of the report
     shown: Callable[[Any], Iterable[str]] | None = None  # returns further files that its tables read, of an Experiment
     not_rebuilt: tuple[Pattern, ...] = ()  # files that an audit does not make again
-    unrepeated: Mapping[Pattern, Unrepeated] = field(default_factory=dict)  # by the pattern of records, what stands behind them
+    unrepeated: Mapping[Pattern, Unrepeated] = field(default_factory=dict)  # by the pattern of its records
     from_outside: Mapping[Pattern, tuple[str, ...]] = field(default_factory=dict)  # by table, columns from no result
     makers: Mapping[str, Maker] = field(default_factory=dict)  # by kind of an Expansion
     analyzers: Mapping[str, Analysis] = field(default_factory=dict)  # by name, which is another one where the terms are others

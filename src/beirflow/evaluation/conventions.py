@@ -29,7 +29,7 @@ def _with_six_decimals(run: pa.Table, _self_matches: Mapping[str, float] = NONE)
 
 @dataclass(frozen=True)
 class Convention:
-    """How an evaluator reads a run.
+    """The way in which an evaluator reads a run.
 
     Attributes:
         words: What is different, or why nothing is.

@@ -158,7 +158,7 @@ def document_lengths(results: Results) -> Figure:
 
 @figure
 def holes(results: Results) -> Figure:
-    """Draw the share of first hits judged for no query beside the main measure; for many systems, print both."""
+    """Draw the share of first hits judged for no query against the main measure; for many systems, print both."""
     styles = style_of(results.system_names)
     height = row_height(results.system_names) * len(results.rows) + 0.45
     printed = len(results.system_names) > MOST_LINES
