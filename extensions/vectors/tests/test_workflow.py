@@ -50,6 +50,7 @@ def statuses(workflow: Workflow, auditor: Experiment, sample: int = 5) -> dict[s
 def configured(workflow: Workflow, folder: Path) -> None:
     """Add the vectors in a folder to the configured systems."""
     given = {"given": {"vectors": str(folder), "similarity": "dot"}}
+    given["index"] = {"approximate": "given", "index": "sq", "bits": 16, "rescore": 5}
     workflow.config["systems"] = [*workflow.config["systems"], *given]
     workflow.config["custom"]["systems"] |= given
 
@@ -60,9 +61,14 @@ def test_a_run_is_that_of_the_model_and_an_audit_says_what_nobody_can_repeat(fin
     configured(finished, folder)
     jobs = {"check_vectors": 1, "take_query_vectors": 1, "take_chunk_vectors": 3, "search_vectors": 3, "merge_chunks": 1}
     assert jobs.items() <= finished.planned(SUMMARY).items()
-    finished.run(SUMMARY, "results/cost.csv")
-    run, of_model = (pq.read_table(finished.result(f"runs/{name}/small.parquet")) for name in ("given", "tiny"))
+    finished.run(SUMMARY, "results/cost.csv", "results/latency/index/small.json")
+    run, of_index, of_model = (
+        pq.read_table(finished.result(f"runs/{name}/small.parquet")) for name in ("given", "index", "tiny")
+    )
     assert run.equals(of_model)
+    assert of_index.equals(run), "the index has two bytes a dimension, and exact scores decide"
+    latency = finished.read("latency/index/small.json")
+    assert "given was made outside, so it cannot answer queries" in json.dumps(latency)
     (doc_ids, documents), (query_ids, queries) = texts["documents"], texts["queries"]
     exact = (queries.astype(np.float64) @ documents.astype(np.float64).T).astype(np.float32)
     for query, scores in zip(query_ids, exact, strict=True):

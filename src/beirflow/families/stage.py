@@ -57,9 +57,6 @@ class Task:
         names = dict(self.wildcards)
         if "system" in names:
             names |= self.experiment.in_paths(*self.about)
-        if pattern == layout.MODEL:
-            record = self.experiment.family(self.wildcards["system"]).model_record(self.own)
-            return self._filled(record, names)
         return self._filled(pattern, names)
 
     def all_files(self, pattern: Pattern) -> list[str]:
@@ -78,6 +75,8 @@ class Task:
         return self._filled(pattern, names | {"dataset": other}) if other else []
 
     def _filled(self, pattern: Pattern, names: Mapping[str, Any]) -> list[str]:
+        if pattern == layout.MODEL:  # which some families have elsewhere
+            pattern = self.experiment.family(names["system"]).model_record(self.experiment.systems[names["system"]].settings)
         missing = [name for name in re.findall(r"\{(\w+)\}", pattern) if name not in names]
         values = product(*(self._all(name, names) for name in missing))
         path = pattern.below(layout.RESULTS)

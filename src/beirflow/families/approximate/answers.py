@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from beirflow.core.layout import CHUNK_VECTORS, INDEX
-from beirflow.families.answers import Opened, SearchRequest, nothing_excluded
+from beirflow.families.answers import NoAnswerError, Opened, SearchRequest, nothing_excluded
 from beirflow.families.approximate.neighbours import find_neighbours, pairs_of, read_index
 from beirflow.families.approximate.settings import ApproximateSettings
 from beirflow.families.dense.answers import open_encoder
@@ -21,10 +21,12 @@ from beirflow.ranking.ranking import Cut, Hits, byte_order
 def open_answers(request: SearchRequest) -> Opened:
     """Open an approximate system, with its index and the vectors that score what it finds on the CPU.
 
-    Raises NoAnswerError if both do not fit into memory.
+    Raises NoAnswerError if both do not fit into memory, or nothing here encodes queries.
     """
     settings: ApproximateSettings = request.system.settings
-    dense: DenseSettings = request.systems[settings.approximate].settings
+    dense = request.systems[settings.approximate].settings
+    if not isinstance(dense, DenseSettings):
+        raise NoAnswerError(f"{settings.approximate} was made outside, so it cannot answer queries")
     encoder, similarity = open_encoder(request, dense, settings.approximate)
     index_path = request.file(INDEX, system=settings.approximate, index=settings.in_paths)
     vectors_paths = request.files(CHUNK_VECTORS, system=settings.approximate)

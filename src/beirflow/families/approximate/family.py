@@ -5,6 +5,7 @@ from typing import Any
 
 from beirflow.core import layout
 from beirflow.families.approximate.settings import KINDS, ApproximateSettings
+from beirflow.families.dense.settings import DenseSettings
 from beirflow.families.family import Family, Reads
 from beirflow.families.stage import DOCUMENTS, MODEL, TEXTS, First, Stage, Task, own, retrieval, run_settings, similarity
 from beirflow.families.system import Setting, System
@@ -99,8 +100,9 @@ class ApproximateFamily(Family):
 
     def unreadable(self, settings: ApproximateSettings, other: System) -> str | None:
         """Return why no index can be built over the vectors of a system; None if one can."""
-        if other.family != "dense":
-            return f"this is a system of the family {other.family}; name a dense one"
+        if not isinstance(other.settings, DenseSettings):  # vectors from elsewhere have a similarity too
+            dense = "similarity" in vars(other.settings)
+            return None if dense else f"this is a system of the family {other.family}; name a dense one"
         if other.settings.variant_of:
             return f"this searches compressed vectors; name {other.settings.variant_of}, and let the index compress"
         return "this has a model for each dataset; name a dense system with one model" if other.settings.form else None
