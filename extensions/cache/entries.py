@@ -23,16 +23,18 @@ import pyarrow as pa
 from pyarrow import fs
 
 import beirflow
-from beirflow.core.artifact import Artifact, Made
+from beirflow.core.artifact import SOURCES, TAKEN, Artifact, Made
 from beirflow.core.digests import file_digest
 from beirflow.core.errors import BeirflowError, DataError
 from beirflow.core.outside_json import parse_json
 from beirflow.core.records import FORMAT, SHA256
 from beirflow.core.writing import DigestingWriter
 from beirflow.data.corpus_files import Documents, Queries
+from beirflow.data.own_candidates import own_candidates
 from beirflow.extensions.cache.drawn import check_drawn
 from beirflow.families.first_stages import FirstRun
 from beirflow.models.model_record import ModelRecord
+from beirflow.ranking.candidates import Candidates
 from beirflow.run.rule_call import Work
 from beirflow.run.rule_job import OWN, TRIGGER
 
@@ -44,14 +46,16 @@ BLOCK_BYTES = 1 << 22  # of a content that are in memory
 
 SECONDS = 10.0  # in which a bucket answers, or is not used for this file
 
-TAKEN = "taken"
-"""Field of a record: the place and the entry that the file was taken from."""
-
 INPUTS = (Documents, Queries, FirstRun, ModelRecord)
-"""Inputs of the steps whose files are cached: those in which a model represents texts or scores pairs, the long ones."""
+"""Inputs of the steps that make representations of texts or scores of pairs with a model, which are cached."""
 
 NOT_DECIDING = {"name", "system", "dataset", "first", "offline", "model", "revision", "query_model", "query_revision"}
 """Settings and wildcards that name something, or a place of a model: digests of the inputs say what it is."""
+
+VARIANT = "variant_of"  # setting that names a system, too, and decides by being there
+
+OF_A_USER = ("system", SOURCES)
+"""Facts of a record that name systems or files of one's own results; in the cache there is none of them."""
 
 LEFT = re.compile(r"\.[0-9a-f]{16}")  # end of the name of a file that is being written to a folder
 LEFT_SECONDS = 24 * 3600.0  # after which its writer was killed
@@ -76,9 +80,9 @@ def take(place: str, work: Work, path: Path) -> tuple[Made, str] | None:
             return None
         digest, fields = entry["digest"], entry["fields"]
         _copy_from(files, f"{folder}/{key}/{digest}{path.suffix}", path, digest)
-        check_drawn(work, path, fields)
+        here = check_drawn(work, path, fields)
         logger.info("taken from the cache %s: entry %s, computed by beirflow %s", place, key, entry["beirflow"])
-        own = {"system": work.rule.wildcards["system"]} if "system" in fields else {}
+        own = {name: here[name] for name in OF_A_USER if name in here}
         return Made(None, **fields | own, **{TAKEN: {"place": place, "entry": key}}), digest
     return None
 
@@ -93,7 +97,7 @@ def keep(place: str, work: Work, path: Path, fields: Mapping[str, Any]) -> None:
         _remove_left(files, f"{folder}/{key}")
         if _is_sound(files, f"{folder}/{key}", path.suffix):
             return
-        facts = {name: value for name, value in fields.items() if name != "sizes"}
+        facts = {name: value for name, value in fields.items() if name not in ("sizes", *OF_A_USER)}
         entry = {"format": FORMAT, "beirflow": beirflow.__version__, "digest": digest, "fields": facts}
         with path.open("rb") as content:
             _write(files, f"{folder}/{key}/{digest}{path.suffix}", iter(lambda: content.read(BLOCK_BYTES), b""))
@@ -110,7 +114,12 @@ def key_of(work: Work) -> str:
 
 
 def _is_cached(work: Work) -> bool:
-    """Test whether a step represents texts or scores pairs with a model, and reads nothing else."""
+    """Test whether a step searches a chunk, or represents texts or scores pairs with a model and reads nothing else.
+
+    Where a dataset states the documents that a query ranks, few are searched.
+    """
+    if work.makes is Candidates:
+        return own_candidates(work.arguments["queries"].path)[0] is None
     return all(isinstance(each, INPUTS) for each in work.opened) and any(isinstance(each, ModelRecord) for each in work.opened)
 
 
@@ -121,7 +130,8 @@ def _digest_of(opened: Artifact) -> Any:
 
 def _without_names(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _without_names(each) for key, each in value.items() if key not in NOT_DECIDING}
+        decides = {key: bool(each) if key == VARIANT else each for key, each in value.items() if key not in NOT_DECIDING}
+        return {key: _without_names(each) for key, each in decides.items()}
     return value
 
 

@@ -29,6 +29,9 @@ Stream = BinaryIO | DigestingWriter
 SOURCES = "sources"
 """Key of a record with facts of other records, by their paths."""
 
+TAKEN = "taken"
+"""Key of a record: the place outside the results, and its entry, that a store has taken the file from."""
+
 
 class Artifact:
     """A file of the results whose record has been read; each kind of file is a subclass. A record is its own.

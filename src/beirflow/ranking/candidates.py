@@ -5,13 +5,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from beirflow.core.artifact import Artifact, Stream
+from beirflow.core.artifact import TAKEN, Artifact, Stream
 from beirflow.core.layout import CANDIDATES
 from beirflow.core.verified import reading
 from beirflow.ranking.ranking import Hits
 from beirflow.ranking.searched import EXPANSION_SOURCE
 
-OF_A_SOURCE = ("made", "seconds", "bytes", "counts", "job", EXPANSION_SOURCE)
+OF_A_SOURCE = ("made", "seconds", "bytes", "counts", "job", EXPANSION_SOURCE, TAKEN)
 """Keys of each record behind a run that the merge needs.
 
 The record of candidates has them under ``SOURCES``, by path: representations may be deleted, and records made anew, before the

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from beirflow.core.artifact import SOURCES, Made, step
+from beirflow.core.artifact import SOURCES, TAKEN, Made, step
 from beirflow.core.errors import DataError
 from beirflow.core.records import together, totals
 from beirflow.data.corpus_files import Documents, Queries
@@ -49,6 +49,8 @@ def merge_chunks(
     hits, doc_ids = _merge_candidates(candidates, top_k, records[0]["ties"], len(query_ids), documents)
     searches = [{**record["made"], "search_code": record["code"]} for record in records]
     self_matches = {query: score for record in records for query, score in record.get(SELF_MATCHES, {}).items()}
+    behind = sources | {record["path"]: record for record in records}
+    taken = {path: each[TAKEN] for path, each in behind.items() if TAKEN in each}
     return Made(
         _rows(hits, query_ids, doc_ids),
         made=together([*(source["made"] for source in sources.values() if "made" in source), *searches]),
@@ -62,6 +64,7 @@ def merge_chunks(
         top_k=top_k,
         settings=run_settings,
         **({SELF_MATCHES: self_matches} if self_matches else {}),
+        **({TAKEN: taken} if taken else {}),
     )
 
 

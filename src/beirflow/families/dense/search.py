@@ -72,8 +72,9 @@ def search_chunk(
         of_corpus = ranges.read(similarity) if ranges else None
         compression = Compression(comparison.vectors, comparison.dimensions, similarity == "cosine", of_corpus)
         query_vectors, stored = compression.compressed(query_vectors), CompressedFile(file, compression)
-        for vectors, stage, shape in ((of_queries, "queries", query_vectors.shape), (of_chunk, "index", stored.shape)):
-            sources[vectors.record["path"]]["bytes"] = {stage: compression.stored_bytes(*shape)}
+        for vectors, stage in ((of_queries, "queries"), (of_chunk, "index")):
+            stored_bytes = compression.stored_bytes(vectors.record["rows"], stored.shape[1])
+            sources[vectors.record["path"]]["bytes"] = {stage: stored_bytes}
         similarity, made = compression.similarity, {"vectors": comparison.vectors, "dimensions": str(query_vectors.shape[1])}
     with hardware.gpu():
         start = time.perf_counter()
