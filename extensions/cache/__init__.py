@@ -1,4 +1,4 @@
-"""A folder or bucket that a group shares: results of models are taken from it, and kept there for others."""
+"""A folder or bucket that a group shares: representations and hits are taken from it, and kept there for others."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Keys:
     """Keys of the configuration."""
 
     cache: OrNull[Place] = None
-    """Folder or bucket that a group shares: what models compute is taken from it where somebody computed it, else kept there."""
+    """Folder or bucket that a group shares: what models compute and searches find is taken from it, else kept there."""
 
 
 def _take(work: "Work", path: Path) -> Any:

@@ -1,12 +1,9 @@
 """A cache that a group shares: what one computed the others take, and nothing that is not what the model computes."""
 
-import json
 import logging
 import os
 import shutil
-import socket
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from functools import partial
@@ -21,7 +18,6 @@ import pytest
 
 from beirflow.config.load import load_experiment
 from beirflow.core import layout
-from beirflow.core.digests import file_digest
 from beirflow.core.errors import ConfigError
 from beirflow.core.layout import record_of
 from beirflow.core.records import Job, read_json
@@ -33,6 +29,16 @@ from beirflow.models.model_files import fetch_model
 from beirflow.run.code_version import calls
 from beirflow.run.rule_call import run_step
 from beirflow.run.rule_job import Named, RuleJob
+from cache_entries import (
+    DAMAGED,
+    change_fields,
+    damage_content,
+    damage_entry,
+    files,
+    lose_content,
+    replace_content,
+    silent_bucket,
+)
 from dense_results import ON_CPU, DenseResults
 from faults_at_work import filled, small_disk
 from run_results import DATASET, RunResults
@@ -84,10 +90,6 @@ def first(tmp_path: Path, tiny_bert: Path, cache: Path) -> User:
     return user
 
 
-def files(cache: Path, name: str) -> list[Path]:
-    return sorted(cache.glob(f"*/{name}"))
-
-
 def test_a_second_user_takes_what_the_first_one_computed(
     tmp_path: Path, tiny_bert: Path, cache: Path, first: User, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -125,44 +127,16 @@ def test_other_weights_and_other_texts_are_another_entry(tmp_path: Path, tiny_be
     assert len(files(cache, "entry.json")) == 3
 
 
-def damage_content(cache: Path) -> None:
-    (content,) = files(cache, "*.npy")
-    content.write_bytes(content.read_bytes()[:-1] + b"?")
-
-
-def damage_entry(cache: Path) -> None:
-    (entry,) = files(cache, "entry.json")
-    entry.write_bytes(entry.read_bytes()[:-9])
-
-
-def lose_content(cache: Path) -> None:
-    files(cache, "*.npy")[0].unlink()
-
-
-DAMAGED = (damage_content, damage_entry, lose_content)
-
-
-def replace_content(cache: Path, change: Callable[[np.ndarray], np.ndarray]) -> None:
-    """Write other vectors, and an entry with their digest."""
-    (entry,), (content,) = files(cache, "entry.json"), files(cache, "*.npy")
-    np.save(content, change(np.load(content)))
-    forged = json.loads(entry.read_bytes()) | {"digest": file_digest(content)}
-    content.rename(content.with_name(f"{forged['digest']}.npy"))
-    entry.write_text(json.dumps(forged))
+def replace_vectors(cache: Path, change: Callable[[np.ndarray], np.ndarray]) -> None:
+    replace_content(cache, lambda path: np.save(path, change(np.load(path))))
 
 
 def forge(cache: Path) -> None:
-    replace_content(cache, np.negative)
+    replace_vectors(cache, np.negative)
 
 
 def shorten(cache: Path) -> None:
-    replace_content(cache, lambda vectors: vectors[:1])
-
-
-def change_fields(cache: Path, **fields: Any) -> None:
-    (entry,) = files(cache, "entry.json")
-    content = json.loads(entry.read_bytes())
-    entry.write_text(json.dumps({**content, "fields": {**content["fields"], **fields}}))
+    replace_vectors(cache, lambda vectors: vectors[:1])
 
 
 @pytest.mark.parametrize(
@@ -217,6 +191,11 @@ def test_what_a_killed_writer_left_is_removed_after_a_day(tmp_path: Path, tiny_b
     assert (old.exists(), new.exists()) == (False, True)
 
 
+def negate_scores(path: Path) -> None:
+    table = pq.read_table(path)
+    pq.write_table(table.set_column(2, "score", pc.negate(table["score"])), path)
+
+
 def score(folder: Path, model: Path, cache: Path, name: str, seed: int = 0, **settings: Any) -> tuple[pa.Table, dict[str, Any]]:
     """Score the pairs of a block under a name of the reranker's own; give them and their record."""
     documents = {f"d{number}": text for number, text in enumerate(TEXTS)}
@@ -249,13 +228,7 @@ def test_scores_of_pairs_are_cached_and_a_forged_one_is_not_taken(
     assert (found, taken["system"]) == (expected, "mine")
     for number, changes in enumerate(({"seed": 1}, {"max_length": 8})):
         assert "taken" not in score(tmp_path / f"other {number}", model, cache, "mine", **changes)[1]
-    for content in files(cache, "*.parquet"):
-        table = pq.read_table(content)
-        pq.write_table(table.set_column(2, "score", pc.negate(table["score"])), content)
-        entry = content.with_name("entry.json")
-        forged = json.loads(entry.read_bytes()) | {"digest": file_digest(content)}
-        content.rename(content.with_name(f"{forged['digest']}.parquet"))
-        entry.write_text(json.dumps(forged))
+    replace_content(cache, negate_scores)
     found, computed = score(tmp_path / "c", model, cache, "crossed")
     assert "taken" not in computed
     assert "what was drawn is 2.0e+00 of its length from what the model computes here" in caplog.text
@@ -293,30 +266,12 @@ def test_two_writers_of_one_entry_leave_one_sound_entry(tmp_path: Path, tiny_ber
     assert "taken" in User(tmp_path / "third", tiny_bert, cache).encode()[1]
 
 
-@pytest.fixture
-def silent_server() -> Iterator[str]:
-    """The address of a server that accepts connections and says nothing."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        accepted: list[socket.socket] = []
-
-        def accept() -> None:
-            while True:
-                try:
-                    accepted.append(server.accept()[0])
-                except OSError:
-                    return
-
-        threading.Thread(target=accept, daemon=True).start()
-        yield "{}:{}".format(*server.getsockname())
-
-
 @pytest.mark.long
 def test_a_bucket_that_does_not_answer_costs_time_and_a_warning(
-    tmp_path: Path, tiny_bert: Path, silent_server: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    place = f"s3://bucket/folder?scheme=http&endpoint_override={silent_server}"
-    assert "taken" not in User(tmp_path / "first", tiny_bert, place).encode()[1]
+    with silent_bucket(monkeypatch) as place:
+        assert "taken" not in User(tmp_path / "first", tiny_bert, place).encode()[1]
     warnings = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
     assert [each.split("; ")[-1][:10] for each in warnings] == ["to have it", "others can"]
 

@@ -50,21 +50,20 @@ def merge_chunks(
     searches = [{**record["made"], "search_code": record["code"]} for record in records]
     self_matches = {query: score for record in records for query, score in record.get(SELF_MATCHES, {}).items()}
     behind = sources | {record["path"]: record for record in records}
-    taken = {path: each[TAKEN] for path, each in behind.items() if TAKEN in each}
+    more = {SELF_MATCHES: self_matches, TAKEN: {path: each[TAKEN] for path, each in behind.items() if TAKEN in each}}
     return Made(
         _rows(hits, query_ids, doc_ids),
         made=together([*(source["made"] for source in sources.values() if "made" in source), *searches]),
-        seconds=totals([*sources.values(), *records], "seconds"),
+        seconds=totals(behind.values(), "seconds"),
         bytes=totals(sources.values(), "bytes"),
-        counts=totals([*sources.values(), *records], "counts"),
+        counts=totals(behind.values(), "counts"),
         ties=records[0]["ties"],
-        jobs=sorted({str(each["job"]) for each in (*sources.values(), *records) if "job" in each}),
+        jobs=sorted({str(each["job"]) for each in behind.values() if "job" in each}),
         system=system,
         dataset=dataset,
         top_k=top_k,
         settings=run_settings,
-        **({SELF_MATCHES: self_matches} if self_matches else {}),
-        **({TAKEN: taken} if taken else {}),
+        **{key: values for key, values in more.items() if values},
     )
 
 
