@@ -123,6 +123,12 @@ def test_no_class_that_a_folder_names_is_taken_over(entry: dict[str, Any]) -> No
     assert _system(Namespace(configfile=[], model=None), "theirs", {"model": "a/b"}) == ("theirs", {"theirs": {"model": "a/b"}})
 
 
+@pytest.mark.parametrize("name", ["bm25", "bm25-minilm-l6-ce", "rrf-bm25-bge-base"])
+def test_a_system_that_a_sample_does_not_determine_is_refused(name: str) -> None:
+    with pytest.raises(DataError, match="only encoders are recomputed on a sample"):
+        _system(Namespace(configfile=[], model=name), None, None)
+
+
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="OpenSSH is not installed")
 def test_anybody_checks_the_signature_as_the_documentation_says(tmp_path: Path) -> None:
     key, statement, signers = tmp_path / "key", tmp_path / "statement.json", tmp_path / "allowed_signers"

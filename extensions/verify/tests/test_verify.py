@@ -1,11 +1,15 @@
 """Claims about a tiny model on a small corpus, honest and not: the verdict and the cause are right."""
 
+import json
+import os
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 from beir_writer import write_beir
 from beirflow.config.load import load_experiment
@@ -14,13 +18,16 @@ from beirflow.core.errors import DataError
 from beirflow.core.records import read_json
 from beirflow.extensions.verify import causes
 from beirflow.extensions.verify import verify as verify_module
+from beirflow.extensions.verify.claims import Task, read_claim
 from beirflow.extensions.verify.layout import STATEMENT
 from beirflow.extensions.verify.verify import Findings, Request, add_audit
 from claimed_runs import Run, verified
 from forger import Forger, put
 from results_maker import Made, run_rules
 from vocabulary import WORDS
+from warm_snakemake import run_warm
 from workflow_runs import config_of, tiny_system, words
+from zoo import change_json
 
 DOCUMENTS, QUERIES = 120, 24
 
@@ -101,6 +108,7 @@ def test_an_honest_run_is_consistent(claims: Claims, tmp_path: Path, form: str) 
     assert (figures["hits that agree"], figures["documents left out"], figures["hidden error"]) == (1, 0, 0)
     assert figures["of the run"] == pytest.approx(claims.mean, abs=1e-12)
     assert figures["recomputed, drawn queries"] == figures["claimed, drawn queries"]
+    assert (figures["difference, low"], figures["difference, high"]) == (0, 0)
     assert statement["model"]["files"]["model.safetensors"]
 
 
@@ -150,7 +158,10 @@ def test_forged_rows_are_told_from_noise(claims: Claims, tmp_path: Path, forged:
     assert statement["cause"]["name"] == ("precision" if forged == "rounded" else "changed rows"), statement
     if forged != "rounded":
         assert statement["figures"]["queries that differ"] == 3
-        assert statement["figures"]["claimed, drawn queries"] > statement["figures"]["recomputed, drawn queries"]
+        figures = statement["figures"]
+        gained = figures["claimed, drawn queries"] - figures["recomputed, drawn queries"]
+        assert gained > 0
+        assert figures["difference, low"] <= gained <= figures["difference, high"]
 
 
 def test_a_mean_that_does_not_follow_from_the_run_is_inconsistent(claims: Claims, tmp_path: Path) -> None:
@@ -160,7 +171,8 @@ def test_a_mean_that_does_not_follow_from_the_run_is_inconsistent(claims: Claims
 
 
 @pytest.mark.parametrize(
-    ("off", "share", "verdict"), [(0, 1, "consistent"), (0.01, 1, "inconsistent"), (0.5, 0.99, "inconsistent")]
+    ("off", "share", "verdict"),
+    [(0, 1, "consistent"), (0.01, 1, "inconsistent"), (0.5, 0.99, "inconsistent"), (-0.5, 0.99, "undecided")],
 )
 def test_a_claim_without_a_run_is_estimated(
     claims: Claims, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, off: float, share: float, verdict: str
@@ -178,10 +190,52 @@ def test_a_run_of_other_data_has_no_verdict(claims: Claims, tmp_path: Path, forg
     assert not (tmp_path / "results" / STATEMENT).exists()
 
 
-def test_the_audit_of_a_folder_is_part_of_the_verdict(forger: Forger, original: Made) -> None:
-    forger.edit("metrics/tiny/small.json", put("measures", "NDCG@10", value=0.99))
+@pytest.mark.parametrize("forged", [False, True])
+def test_the_audit_of_a_folder_is_part_of_the_verdict(forger: Forger, original: Made, forged: bool) -> None:
+    task = Task("small", "small", "test", "NDCG@10")
+    claim = read_claim([str(forger.results)], task, "tiny", None)
+    assert (claim.run, claim.system) == (str(forger.results / layout.RUN(system="tiny", dataset="small")), "tiny")
+    assert (claim.entry, claim.says["precision"]) == (original.config["custom"]["systems"]["tiny"], "float32")
+    assert claim.value == forger.read("metrics/tiny/small.json")["measures"]["NDCG@10"]
+    if forged:
+        forger.edit("metrics/tiny/small.json", put("measures", "NDCG@10", value=0.99))
     findings = Findings("consistent", "Consistent.")
-    request = Request("tiny", {"folder": str(forger.results), "system": "tiny"})
+    request = Request("tiny", {"folder": claim.folder, "system": claim.system})
     add_audit(findings, load_experiment(original.config), request, "small", 1)
-    assert findings.verdict == "inconsistent"
+    assert findings.verdict == ("inconsistent" if forged else "consistent"), findings
     assert findings.figures["audit, sample"]
+
+
+def beirflow_verify(claims: Claims, folder: Path, claim: str, *options: str) -> tuple[int, str, dict[str, Any] | None]:
+    """Type a command about the tiny model; give its exit status, what it printed, and its statement."""
+    config = {"custom": {"systems": {"tiny": claims.config["custom"]["systems"]["tiny"]}}, "device": "cpu"}
+    (folder / "my.yaml").write_text(yaml.safe_dump(config))
+    words = ["verify", claim, "--dataset", f"{claims.folder}/small", "--share", "1", "--configfile", "my.yaml"]
+    words += options if "--model" in options else ("--model", "tiny", *options)
+    status, output = run_warm(words, folder, {**os.environ, "PWD": str(folder)}, command=True)
+    statement = folder / "verification" / STATEMENT
+    return status, output, read_json(statement) if statement.exists() else None
+
+
+def test_the_command_verifies_runs_and_folders_and_refuses_in_a_sentence(claims: Claims, tmp_path: Path, tiny_bert: Path) -> None:
+    """A run in TREC form with ir_metadata, MTEB's results with predictions, a run of another version, a refused model."""
+    header = "# ir_metadata.start\n# tag: theirs\n# ir_metadata.end\n"
+    (tmp_path / "run.trec").write_text(header + in_trec_form(claims.run(), of_ranks=False))
+    status, output, statement = beirflow_verify(claims, tmp_path, "run.trec", "--value", str(claims.mean))
+    assert (status, "Consistent: " in output) == (0, True), output
+    assert statement
+    assert statement["claim"]["says"]["ir_metadata"][0].startswith("tag: theirs")
+    (tmp_path / "mteb").mkdir()
+    (tmp_path / "mteb/small_predictions.json").write_text(json.dumps({"default": {"test": claims.run()}}))
+    scores = {"test": [{"hf_subset": "default", "ndcg_at_10": claims.mean + 0.01}]}
+    (tmp_path / "mteb/small.json").write_text(json.dumps({"task_name": "small", "scores": scores}))
+    status, output, statement = beirflow_verify(claims, tmp_path, "mteb")
+    assert (status, "Inconsistent: the run has the NDCG@10" in output) == (1, True), output
+    assert statement
+    assert statement["claim"]["value"] == pytest.approx(claims.mean + 0.01)
+    (tmp_path / "other.trec").write_text(in_trec_form(claims.run(), of_ranks=False).replace(" d000 ", " of-a-later-version "))
+    status, output, statement = beirflow_verify(claims, tmp_path, "other.trec")
+    assert (status != 0, statement, "of-a-later-version" in output) == (True, None, True), output
+    change_json(shutil.copytree(tiny_bert, tmp_path / "code") / "config.json", auto_map={"AutoModel": "model.Model"})
+    status, output, statement = beirflow_verify(claims, tmp_path, "run.trec", "--model", "./code")
+    assert (status != 0, statement, "auto_map" in output) == (True, None, True), output
