@@ -522,6 +522,7 @@ def of_numbers(numbers: str, rows: int = 1) -> bytes:
         ({"body": of_numbers("NaN, 1.0")}, "not finite"),
         ({"body": of_numbers("1e999, 1.0")}, "not finite"),
         ({"body": of_numbers("null, 1.0")}, "holds no vector"),
+        ({"body": of_numbers("[0.5], [1.0]")}, "holds no vector"),
         ({"body": of_numbers("0, 0")}, "a vector of zeros"),
         ({"body": of_numbers("0.5, 1.0", rows=2)}, "vectors for 1 texts"),
         ({"body": b'{"data": []}'}, "holds no vector"),
@@ -547,10 +548,29 @@ def test_an_answer_that_is_none_is_a_sentence_and_no_verdict(
     assert says in found.out
 
 
-def test_dimensions_that_change_are_a_sentence(folder: Path, told: Callable[..., Told]) -> None:
-    with Bad(body=of_numbers("0.5, 1.0"), good=5) as server:
-        found = told(server.url, folder, "--protocol", "openai")
-    assert (found.status, "vectors of 32 and of 2 dimensions" in found.out) == (2, True)
+class Ragged(Server):
+    """A server whose vectors of one answer have other dimensions each."""
+
+    def answer(self, request: BaseHTTPRequestHandler) -> None:
+        texts = posted(request)["input"]
+        rows = [{"index": i, "embedding": [1.0 + len(text)] * (DIM + i)} for i, text in enumerate(texts)]
+        send(request, json.dumps({"data": rows}).encode())
+
+
+@pytest.mark.parametrize(
+    ("server", "says"),
+    [
+        (partial(Bad, body=of_numbers("0.5, 1.0"), good=5), "vectors of 32 and of 2 dimensions"),
+        (Ragged, "holds no vector for each"),
+    ],
+    ids=["between answers", "in an answer"],
+)
+def test_dimensions_that_change_are_a_sentence(
+    folder: Path, told: Callable[..., Told], server: Callable[[], Server], says: str
+) -> None:
+    with server() as running:
+        found = told(running.url, folder, "--protocol", "openai")
+    assert (found.status, says in found.out) == (2, True), found.out
 
 
 @pytest.mark.parametrize(

@@ -73,8 +73,7 @@ def search_chunk(
         compression = Compression(comparison.vectors, comparison.dimensions, similarity == "cosine", of_corpus)
         query_vectors, stored = compression.compressed(query_vectors), CompressedFile(file, compression)
         for vectors, stage in ((of_queries, "queries"), (of_chunk, "index")):
-            size = compression.stored_bytes(vectors.record["rows"], stored.shape[1])
-            sources[vectors.record["path"]]["bytes"] = {stage: size}
+            sources[vectors.record["path"]]["bytes"] = {stage: compression.stored_bytes(vectors.record["rows"], stored.shape[1])}
         similarity, made = compression.similarity, {"vectors": comparison.vectors, "dimensions": str(query_vectors.shape[1])}
     with hardware.gpu():
         start = time.perf_counter()
