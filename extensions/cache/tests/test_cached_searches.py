@@ -137,11 +137,14 @@ def test_a_second_user_takes_what_the_first_one_found(users: tuple[User, User], 
     assert {job.split("/")[2] for job in taken["jobs"] if job.count("/") > 2} <= {second.dataset}
 
 
-def test_runs_that_were_taken_stand_in_an_audit(users: tuple[User, User], tmp_path: Path) -> None:
+@pytest.mark.parametrize("are_kept", [False, True])
+def test_runs_that_were_taken_stand_in_an_audit(users: tuple[User, User], tmp_path: Path, are_kept: bool) -> None:
+    """With candidates, which are merged again then, and without them, as they are deleted after the merge."""
     second = users[1]
-    shutil.copytree(second.results, tmp_path / "results", ignore=shutil.ignore_patterns("candidates"))
+    ignored = None if are_kept else shutil.ignore_patterns("candidates")
+    shutil.copytree(second.results, tmp_path / "results", ignore=ignored)
     forger = Forger(tmp_path / "results", load_experiment(second.config))
-    assert forger.noticed(sample=5) == []
+    assert [check.name for check in forger.noticed(sample=5)] == ["no file is left over"] * are_kept
 
 
 def test_runs_that_were_taken_compare_as_equal_to_those_that_were_computed(users: tuple[User, User]) -> None:
