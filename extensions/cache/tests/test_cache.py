@@ -273,7 +273,7 @@ def test_a_bucket_that_does_not_answer_costs_time_and_a_warning(
     with silent_bucket(monkeypatch) as place:
         assert "taken" not in User(tmp_path / "first", tiny_bert, place).encode()[1]
     warnings = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
-    assert [each.split("; ")[-1][:10] for each in warnings] == ["to have it", "others can"]
+    assert [each.split("; ")[-1][:10] for each in warnings] == ["unless its", "others can"]
 
 
 @pytest.mark.long
