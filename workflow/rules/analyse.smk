@@ -7,8 +7,8 @@ from beirflow.families.stage import analyzer_code
 
 use rule report_job as collect_scores with:
     input:
-        means=expand(at(layout.METRICS), **corpora),
-        per_query=expand(at(layout.PER_QUERY), **corpora),
+        means=of_every_run(layout.METRICS),
+        per_query=of_every_run(layout.PER_QUERY),
     output:
         scores=at(layout.SCORES),
     log:
@@ -21,8 +21,8 @@ use rule report_job as collect_scores with:
 
 use rule report_job as compare_systems with:
     input:
-        means=expand(at(layout.METRICS), **corpora),
-        per_query=expand(at(layout.PER_QUERY), **corpora),
+        means=of_every_run(layout.METRICS),
+        per_query=of_every_run(layout.PER_QUERY),
     output:
         comparison=at(layout.SIGNIFICANCE),
         uncertainty=at(layout.UNCERTAINTY),
@@ -39,8 +39,8 @@ use rule report_job as compare_systems with:
 
 use rule report_job as collect_costs with:
     input:
-        means=expand(at(layout.METRICS), **corpora),
-        records=expand(at(layout.RUN_RECORD), **corpora),
+        means=of_every_run(layout.METRICS),
+        records=of_every_run(layout.RUN_RECORD),
         published=on_this_machine(f"{WORKFLOW}/catalogue/published.yaml"),
     output:
         costs=at(layout.COST),
@@ -61,7 +61,7 @@ use rule report_job as collect_costs with:
 
 use rule report_job as describe_systems with:
     input:
-        records=expand(at(layout.RUN_RECORD), **corpora),
+        records=of_every_run(layout.RUN_RECORD),
     output:
         systems=at(layout.SYSTEMS),
     log:

@@ -31,14 +31,10 @@ except BeirflowError as error:
 
 config.update(experiment.config, mirrors=by_reference(experiment.config["mirrors"]))
 gpu_threads, gpu_places = gpu_share(experiment, this_run.limits)
-# All configured systems, in the order of the configuration, on all configured corpora, forums included.
-corpora = {"system": experiment.chosen_systems, "dataset": experiment.chosen_datasets}
 configured = this_run.options
 # A parameter of each rule, and what the rule runs. Snakemake compares the latter, so nothing of a machine is in it.
-command_of = Commands(
-    rules, config, own_python=this_run.deploys, dry=this_run.is_dry
-).of
-RUN_JOB = "{params.command} {threads} {log:q}"
+command_of = Commands(rules, config, deploys=this_run.deploys, dry=this_run.is_dry).of
+RUN_JOB = this_run.shell("{params.command} {threads} {log:q}")
 
 
 def job(rule, function, *functions, **makers):
@@ -66,6 +62,12 @@ def at(pattern):
 def of_every_system(pattern):
     """Files of all configured systems, for the dataset of a job."""
     return expand(at(pattern), system=experiment.chosen_systems, allow_missing=True)
+
+
+def of_every_run(pattern, datasets=experiment.chosen_datasets):
+    """An input function: files of all configured systems and corpora, forums included; a plan without the rule lists none."""
+    systems = experiment.chosen_systems
+    return lambda wildcards: expand(at(pattern), system=systems, dataset=datasets)
 
 
 # If results are in a bucket, jobs that read files of this machine run on this machine.

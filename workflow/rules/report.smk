@@ -14,15 +14,13 @@ shown = lambda name, function, kind: job(
     *functions(kind).values(),
     shared="beirflow.report.results:of_job()",
 )
+means_of_corpora = of_every_run(layout.METRICS)
+means_of_rows = of_every_run(layout.METRICS, experiment.chosen_rows)
 
 
 use rule data_job as summarize with:
     input:
-        means=expand(
-            at(layout.METRICS),
-            system=experiment.chosen_systems,
-            dataset=experiment.chosen_rows,
-        ),
+        means=means_of_rows,
         published=on_this_machine(f"{WORKFLOW}/catalogue/published.yaml"),
     output:
         summary=report(
@@ -70,8 +68,8 @@ use rule report_job as tabulate_figures with:
 use rule report_job as draw_figures with:
     input:
         means=rules.summarize.input.means,
-        corpus_means=expand(at(layout.METRICS), **corpora),
-        per_query=expand(at(layout.PER_QUERY), **corpora),
+        corpus_means=means_of_corpora,
+        per_query=of_every_run(layout.PER_QUERY),
         inspections=expand(at(layout.INSPECTION), dataset=experiment.chosen_datasets),
         comparison=at(layout.SIGNIFICANCE),
         costs=at(layout.COST),
@@ -149,13 +147,10 @@ use rule report_job as write_report with:
         references=rules.export_tables.input.references,
         summary=rules.summarize.output.summary,
         manifest=rules.summarize.output.manifest,
-        means=[
-            *rules.draw_figures.input.means,
-            *rules.draw_figures.input.corpus_means,
-        ],
+        means=lambda wildcards: means_of_rows(wildcards) + means_of_corpora(wildcards),
         per_query=rules.draw_figures.input.per_query,
         inspections=rules.draw_figures.input.inspections,
-        matches=[
+        matches=lambda wildcards: [
             at(layout.MATCHES).format(system=system, dataset=name)
             for system in experiment.chosen_systems
             if finder_of(experiment, system)

@@ -108,8 +108,8 @@ use rule report_job as draw_beir_paper with:
 
 use rule data_job as measure_bias with:
     input:
-        means=expand(at(layout.METRICS), **corpora),
-        runs=expand(at(layout.RUN), **corpora),
+        means=of_every_run(layout.METRICS),
+        runs=of_every_run(layout.RUN),
         qrels=expand(at(layout.QRELS), dataset=experiment.chosen_datasets),
         corpora=expand(at(layout.CORPUS), dataset=experiment.chosen_datasets),
         extra_judgements=[*map(on_this_machine, experiment.extra_judgements.values())],

@@ -8,9 +8,9 @@ from beirflow.extensions.choice.encoders import base_encoders
 
 use rule report_job as write_choice with:
     input:
-        means=expand(at(layout.METRICS), **corpora),
-        per_query=expand(at(layout.PER_QUERY), **corpora),
-        latencies=expand(at(layout.LATENCY), **corpora),
+        means=of_every_run(layout.METRICS),
+        per_query=of_every_run(layout.PER_QUERY),
+        latencies=of_every_run(layout.LATENCY),
         costs=at(layout.COST),
         manifest=at(layout.MANIFEST),
         templates=[

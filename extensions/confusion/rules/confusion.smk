@@ -5,8 +5,8 @@ from beirflow.extensions.confusion import CONFUSION
 
 use rule data_job as tabulate_confusion with:
     input:
-        means=expand(at(layout.METRICS), **corpora),
-        runs=expand(at(layout.RUN), **corpora),
+        means=of_every_run(layout.METRICS),
+        runs=of_every_run(layout.RUN),
         qrels=expand(at(layout.QRELS), dataset=experiment.chosen_datasets),
         corpus=expand(at(layout.CORPUS), dataset=experiment.chosen_datasets),
     output:

@@ -76,7 +76,7 @@ use rule audit_job as compare with:
 use rule audit_job as gate with:
     input:
         summary=at(layout.SUMMARY),
-        per_query=expand(at(layout.PER_QUERY), **corpora),
+        per_query=of_every_run(layout.PER_QUERY),
         report=at(layout.REPORT),
     log:
         "<results>/logs/gate.log",

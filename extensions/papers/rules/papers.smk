@@ -10,7 +10,7 @@ use rule report_job as compare_paper with:
     input:
         paper=lambda wildcards: on_this_machine(str(papers[wildcards.paper])),
         means=rules.write_report.input.means,
-        runs=expand(at(layout.RUN), **corpora),
+        runs=of_every_run(layout.RUN),
         qrels=expand(at(layout.QRELS), dataset=experiment.chosen_datasets),
         manifest=rules.summarize.output.manifest,
         templates=rules.write_report.input.templates,

@@ -67,7 +67,8 @@ class Datasets:
 
         What MTEB stores of such a dataset as a whole may be a mean of fewer forums.
         """
-        corpora = {row: self.rows_of_forums.get(row, [row]) for row in self.chosen_rows if row in self.mteb_datasets}
+        forums, mteb = self.rows_of_forums, {*self.mteb_datasets}
+        corpora = {row: forums.get(row, [row]) for row in self.chosen_rows if row in mteb}
         return {
             self.catalogue.mteb[name].name: (row, self.rows[row][0].split) for row, names in corpora.items() for name in names
         }

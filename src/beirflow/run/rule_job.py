@@ -69,23 +69,22 @@ def read_job(path: str, threads: int, log: str) -> RuleJob:
 class Commands:
     """Commands of the jobs of a run, for the params of its ``rules``, all of which get its configuration.
 
-    ``own_python`` says whether jobs run in environments that Snakemake deploys, with a Python of their own; ``dry``, whether
-    commands are only shown.
+    ``deploys`` says whether jobs run in environments that Snakemake deploys, with a Python of their own; ``dry``, whether commands
+    are at most shown.
     """
 
-    def __init__(self, rules: Any, config: Mapping[str, Any], *, own_python: bool, dry: bool) -> None:
+    def __init__(self, rules: Any, config: Mapping[str, Any], *, deploys: bool, dry: bool) -> None:
         self._rules, self._config, self._dry = rules, config, dry
         # An environment's Python never reaches the worker, which has the packages of this one.
         in_own = ["python", "-P", "-c", client.RUN_HERE, client.PACKAGES]
-        self._start = shlex.join(in_own if own_python else [sys.executable, "-IS", client.__file__])
+        self._start = shlex.join(in_own if deploys else [sys.executable, "-IS", client.__file__])
 
     def of(self, rule: str) -> Callable[..., "Command"]:
         """Return the function in params that gives the commands of a rule's jobs; due to ``input``, they are not compared."""
 
         def command(wildcards: Any, input: Any, output: Any) -> Command:  # noqa: A002 (Snakemake's name)
             """Return the command of a job."""
-            make = partial(self._text, rule, wildcards, input, output)
-            return Command(cache(make) if self._dry else make)  # a plan shows each command three times
+            return Command(partial(self._text, rule, wildcards, input, output))
 
         return command
 

@@ -77,6 +77,16 @@ class PlannedJob(NamedTuple):
         return bool(self.functions)
 
 
+class HiddenCommand(str):
+    """Command of jobs in a plan that shows none: Snakemake formats one three times a job unless it is false, and compares its text."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        """Return False."""
+        return False
+
+
 class WorkflowRun:
     """The run that this process belongs to, from Snakemake's object ``workflow``."""
 
@@ -128,6 +138,15 @@ class WorkflowRun:
     def is_dry(self) -> bool:
         """Test whether nothing is run but the plan printed."""
         return bool(self._workflow.output_settings.dryrun)
+
+    @property
+    @otherwise(lambda: False, "a plan formats the command of each job, shown or not")
+    def _hides_commands(self) -> bool:
+        return self.is_dry and not self._workflow.output_settings.printshellcmds
+
+    def shell(self, command: str) -> str:
+        """Return the command of all jobs, for ``shell:``."""
+        return HiddenCommand(command) if self._hides_commands else command
 
     @property
     def is_moved(self) -> bool:

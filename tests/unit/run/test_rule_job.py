@@ -25,7 +25,7 @@ import sys
 sys.path.insert(0, {str(SOURCES)!r})
 from beirflow.run.rule_job import Commands
 
-command_of = Commands(rules, config, own_python=False, dry=config.get("dry", False)).of
+command_of = Commands(rules, config, deploys=False, dry=config.get("dry", False)).of
 names = [f"in/{{'a' * 50}}-{{number}} of '{{wildcards}}'.json" for number in range({FILES}) for wildcards in "a"]
 
 rule count:
@@ -97,7 +97,7 @@ def test_a_job_gets_more_files_than_a_command_can_name(folder: Path) -> None:
 def handed_over(folder: Path, **config: str) -> Path:
     """The file of a job."""
     of_rule = SimpleNamespace(params=Params(fromdict={"command": None, "function": "a:f"}))
-    command_of = Commands(SimpleNamespace(a=of_rule), config, own_python=False, dry=False).of
+    command_of = Commands(SimpleNamespace(a=of_rule), config, deploys=False, dry=False).of
     files = InputFiles(fromdict={"one": "x"}), OutputFiles(["y", "z"])
     text = str(command_of("a")(Wildcards(fromdict={"system": "s"}), *files))
     return folder / text.rpartition(" ")[2]
