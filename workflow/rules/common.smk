@@ -16,7 +16,7 @@ from beirflow.core.errors import BeirflowError
 from beirflow.core.extensions import additions_to, shown_files, with_extensions
 from beirflow.families.stage import RESULTS_OF_ONE, Task
 from beirflow.run.code_version import calls
-from beirflow.run.rule_job import Commands
+from beirflow.run.rule_job import Commands, signed
 from beirflow.run.undocumented import WorkflowRun
 
 this_run = WorkflowRun(workflow)
@@ -66,8 +66,7 @@ def of_every_system(pattern):
 
 def of_every_run(pattern, datasets=experiment.chosen_datasets):
     """An input function: files of all configured systems and corpora, forums included; a plan without the rule lists none."""
-    systems = experiment.chosen_systems
-    return lambda wildcards: expand(at(pattern), system=systems, dataset=datasets)
+    return lambda wildcards: expand(of_every_system(pattern), dataset=datasets)
 
 
 # If results are in a bucket, jobs that read files of this machine run on this machine.
@@ -87,7 +86,7 @@ def there_already(*patterns):
 
 def of_both(question):
     """An input function or a parameter: what a function says of the system and the dataset of a job."""
-    return lambda wildcards: question(wildcards.system, wildcards.dataset)
+    return signed(lambda wildcards: question(wildcards.system, wildcards.dataset))
 
 
 def of_system(question):
@@ -100,7 +99,7 @@ def of_dataset(question):
 
 def from_task(question):
     """An input function or a parameter: what is asked of the experiment for a job."""
-    return lambda wildcards: question(Task(experiment, dict(wildcards.items())))
+    return signed(lambda wildcards: question(Task(experiment, dict(wildcards.items()))))
 
 
 def files_of(pattern):
@@ -115,7 +114,7 @@ def read_by(stage):
     """The inputs of a stage; those of no pattern may be files of this machine."""
 
     def files(question):
-        return lambda wildcards: [*map(on_this_machine, from_task(question)(wildcards))]
+        return from_task(lambda task: [*map(on_this_machine, question(task))])
 
     return {
         name: at(each) if isinstance(each, str) else files(each)

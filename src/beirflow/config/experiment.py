@@ -93,7 +93,8 @@ class Experiment(Systems):
 
     def run_settings(self, system: str, dataset: str) -> dict[str, Any]:
         """Return the settings that determine a run, for its record."""
-        corpus = asdict(self.datasets[dataset])
+        form = self.datasets[dataset].form
+        corpus = vars(self.datasets[dataset]) | {"form": asdict(form) if form else None}
         return self.family(system).run_settings(self.settings_for(system, dataset), corpus, self.config, self.main_measure)
 
     def configured_runs(self, runs: Iterable[tuple[str, str]]) -> list[ConfiguredRun]:

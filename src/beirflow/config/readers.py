@@ -43,8 +43,8 @@ def blocks(experiment: Experiment) -> list[list[str]]:
 
 def conventions(experiment: Experiment, system: str, corpus: str) -> dict[str, list[str]]:
     """Return the published measures of a system on a dataset, or on the one that a forum is of, by the conventions of sources."""
-    rows = experiment.rows_of_forums
-    row = next((row for row, forums in rows.items() if corpus in forums), corpus)
+    dataset = experiment.datasets[corpus]
+    row = dataset.row if dataset.forum else corpus
     found: dict[str, dict[str, None]] = {}
     for each in experiment.catalogue.references(system, row):
         found.setdefault(each.conventions, {})[each.computed] = None

@@ -69,8 +69,8 @@ def read_job(path: str, threads: int, log: str) -> RuleJob:
 class Commands:
     """Commands of the jobs of a run, for the params of its ``rules``, all of which get its configuration.
 
-    ``deploys`` says whether jobs run in environments that Snakemake deploys, with a Python of their own; ``dry``, whether commands
-    are at most shown.
+    ``deploys`` says whether jobs run in environments that Snakemake deploys, with a Python of their own; ``dry``, whether
+    commands are at most shown.
     """
 
     def __init__(self, rules: Any, config: Mapping[str, Any], *, deploys: bool, dry: bool) -> None:
@@ -86,7 +86,7 @@ class Commands:
             """Return the command of a job."""
             return Command(partial(self._text, rule, wildcards, input, output))
 
-        return command
+        return signed(command)
 
     def _text(self, rule: str, wildcards: Any, inputs: Any, outputs: Any) -> str:
         params = getattr(self._rules, rule).params.items()
@@ -122,6 +122,12 @@ class Command:
 
     def __str__(self) -> str:
         return self._make()
+
+
+def signed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of a rule that knows its signature, for which Snakemake asks several times a job."""
+    function.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    return function
 
 
 def remove_old_files() -> None:

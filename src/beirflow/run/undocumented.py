@@ -78,7 +78,7 @@ class PlannedJob(NamedTuple):
 
 
 class HiddenCommand(str):
-    """Command of jobs in a plan that shows none: Snakemake formats one three times a job unless it is false, and compares its text."""
+    """Command of jobs in a plan that shows none, which Snakemake would format three times a job unless it were false."""
 
     __slots__ = ()
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 import snakemake
+from snakemake.jobs import Job
+from snakemake.persistence import PersistenceBase
 from snakemake.scheduling.job_scheduler import JobRateLimiter, JobScheduler
 from snakemake.settings.types import MaxJobsPerTimespan
 
@@ -41,7 +43,7 @@ NAMES = {
     "workflow.local_exec": ("whether jobs run on this machine", WORKFLOW),
     "workflow.main_snakefile": ("the Snakefile, for commands in messages", WORKFLOW),
     "workflow.modifier": ("names of rules in a module", WORKFLOW),
-    "workflow.output_settings": ("whether this is a dry run", WORKFLOW),
+    "workflow.output_settings": ("whether this is a dry run, and one that shows commands", WORKFLOW),
     "workflow.overwrite_configfiles": ("configuration files, for messages with lines", WORKFLOW),
     "workflow.pathvars": ("the folder of the results", WORKFLOW),
     "workflow.persistence": ("rerun of failed jobs", "running them again even if all requested files are there"),
@@ -132,6 +134,16 @@ def test_what_a_version_lacks_is_switched_off_with_a_sentence(caplog: pytest.Log
         run.remove_temporary_inputs("merge_chunks", "candidates")
     assert all(record.getMessage().startswith(f"Snakemake {version('snakemake')} is other than") for record in caplog.records)
     assert len(caplog.records) >= 12
+
+
+@pytest.mark.parametrize(("dry", "shows"), [(True, False), (True, True), (False, False), (False, True)])
+def test_only_a_plan_that_shows_no_commands_formats_none(dry: bool, shows: bool) -> None:
+    settings = SimpleNamespace(dryrun=dry, printshellcmds=shows)
+    command = WorkflowRun(SimpleNamespace(output_settings=settings, modifier=named("*"))).shell("run {threads}")
+    job: Any = SimpleNamespace(rule=SimpleNamespace(shellcmd=command), format_wildcards=lambda text: text.format(threads=2))
+    assert Job.shellcmd.fget(job) == (None if dry and not shows else "run 2")  # type: ignore[attr-defined]
+    code = PersistenceBase._code.__wrapped__(None, job.rule)  # which --rerun-triggers code compares
+    assert code == "run {threads}"
 
 
 def test_the_limit_of_started_jobs_is_lifted_unless_the_command_line_has_another() -> None:
