@@ -62,11 +62,13 @@ def encode(output: Path, folder: Path, threads: int) -> None:
     import torch
 
     from beirflow.config.systems import catalogue_systems
+    from beirflow.data.document_text import Kind
     from beirflow.models.encoders.load import load_encoder
 
     torch.set_num_threads(threads)
     settings = catalogue_systems()[SYSTEM].settings
-    for kind, name in (("documents", "corpus"), ("queries", "queries")):
+    files: dict[Kind, str] = {"documents": "corpus", "queries": "queries"}
+    for kind, name in files.items():
         encoder = load_encoder(settings, kind, device="cpu", precision="float32", token_budget="auto")
         for path in sorted(folder.glob(f"data/*/{name}.jsonl")):
             texts = dict.fromkeys(json.loads(line)["text"] for line in path.read_text().splitlines())

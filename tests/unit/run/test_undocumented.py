@@ -141,7 +141,7 @@ def test_only_a_plan_that_shows_no_commands_formats_none(dry: bool, shows: bool)
     settings = SimpleNamespace(dryrun=dry, printshellcmds=shows)
     command = WorkflowRun(SimpleNamespace(output_settings=settings, modifier=named("*"))).shell("run {threads}")
     job: Any = SimpleNamespace(rule=SimpleNamespace(shellcmd=command), format_wildcards=lambda text: text.format(threads=2))
-    assert Job.shellcmd.fget(job) == (None if dry and not shows else "run 2")  # type: ignore[attr-defined]
+    assert Job.shellcmd.fget(job) == (None if dry and not shows else "run 2")
     code = PersistenceBase._code.__wrapped__(None, job.rule)  # which --rerun-triggers code compares
     assert code == "run {threads}"
 
