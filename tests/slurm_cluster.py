@@ -50,6 +50,7 @@ class Cluster:
 
     folder: Path
     accounting: bool = False
+    cpus: int = 32  # that each node says it has
     host: str = field(default_factory=lambda: socket.gethostname().split(".")[0])
     daemons: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
@@ -60,7 +61,7 @@ class Cluster:
 
     def start(self) -> None:
         """Start all daemons, and wait until every node is idle."""
-        ports = write_files(self.folder, self.host, accounting=self.accounting)
+        ports = write_files(self.folder, self.host, cpus=self.cpus, accounting=self.accounting)
         # --force: temporary folders are closed to other users, which munged otherwise refuses.
         files = [f"--{name}-file={self.folder}/munged.{name}" for name in ("pid", "log", "seed")]
         socket_path = self.folder / "munge.socket"
@@ -176,6 +177,11 @@ class Cluster:
                 if process.info["name"] == "slurmstepd" and process.environ().get(NODE) == f"{self.folder}/{node}":
                     found |= {each.pid: each for each in [process, *process.children(recursive=True)]}
         return found
+
+    def preempt(self, seconds: int) -> None:
+        """Take all nodes from the jobs that run there, for a more urgent one."""
+        words = ("--partition=urgent", f"--nodes={len(NODES)}", "--exclusive", "--job-name=urgent", "--comment=urgent")
+        self.call("sbatch", *words, "--output=/dev/null", f"--wrap=sleep {seconds}")
 
     def start_node(self, node: str) -> None:
         """Start a slurmd again and wait until its node takes jobs."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-NODES = ("n1", "n2", "n3")
+NODES = ("n1", "n2", "n3", "n4")
 
 # A node says that it has more than the machine: what the profile asks for is granted, and jobs run a few at a time.
 CONFIGURATION = """
@@ -49,6 +49,10 @@ ReturnToService=2
 # The least loaded node first, so that jobs that run together run on several.
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP LLN=YES
 PartitionName=short Nodes=ALL MaxTime=5 State=UP
+# What is submitted here takes nodes from the others, whose jobs go back into the queue.
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+PartitionName=urgent Nodes=ALL PriorityTier=2 MaxTime=INFINITE State=UP
 """
 
 WITHOUT_ACCOUNTING = "AccountingStorageType=accounting_storage/none\n"
@@ -61,7 +65,7 @@ AccountingStorageEnforce=associations,limits,qos
 """
 
 OF_A_NODE = (
-    "NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=32 RealMemory=256000 Gres=gpu:1 State=UNKNOWN\n"
+    "NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory=256000 Gres=gpu:1 State=UNKNOWN\n"
 )
 
 OF_ACCOUNTING = """
@@ -80,7 +84,7 @@ StorageLoc=slurm_accounts
 """
 
 
-def write_files(folder: Path, host: str, *, accounting: bool) -> Mapping[str, int]:
+def write_files(folder: Path, host: str, *, cpus: int, accounting: bool) -> Mapping[str, int]:
     """Write the files of the daemons; gives the ports of slurmctld, slurmdbd, MariaDB and every node."""
     for name in ("state", *(f"spool-{node}" for node in NODES)):
         (folder / name).mkdir()
@@ -90,7 +94,7 @@ def write_files(folder: Path, host: str, *, accounting: bool) -> Mapping[str, in
     names = ("controller", "accounting", "database", *NODES)
     ports = dict(zip(names, _free_ports(len(names)), strict=True))
     words = {"host": host, "folder": folder, "ports": ports}
-    nodes = "".join(OF_A_NODE.format(node=node, host=host, port=ports[node]) for node in NODES)
+    nodes = "".join(OF_A_NODE.format(node=node, host=host, port=ports[node], cpus=cpus) for node in NODES)
     content = nodes + (CONFIGURATION + (WITH_ACCOUNTING if accounting else WITHOUT_ACCOUNTING)).format(**words)
     (folder / "slurm.conf").write_text(content)
     # SLURM only looks whether the devices of the GPUs are there.

@@ -10,6 +10,7 @@ import yaml
 
 import anserini
 from bench.machine import REPOSITORY, Settings, computes_in_bfloat16
+from slurm_cluster import missing_programs
 
 Quantity = Literal["seconds", "memory", "growth"]
 """Time, peak memory of the process, or peak memory above that of its imports."""
@@ -128,6 +129,8 @@ def _missing(need: str | None, settings: Settings) -> str:
         return "full form only"
     if need == "bfloat16" and not computes_in_bfloat16(settings):
         return "no bfloat16 instructions, so auto is float32 here"
+    if need == "SLURM" and (missing := missing_programs()):
+        return f"no {', '.join(missing)}"
     return anserini.missing() if need == "Lucene" else ""
 
 

@@ -127,7 +127,7 @@ def test_tasks_of_an_array_depend_neither_on_the_first_one_nor_on_their_node(
 def test_a_controller_that_is_away_is_waited_for_and_no_job_is_forgotten(
     cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow
 ) -> None:
-    """It is away twice: when the run begins, and while its job ends."""
+    """It is away twice: when the run begins, and while its job runs and ends, which the job itself says."""
     forget(on_cluster, STATISTICS)
     slow_down(on_cluster)
     cluster.stop_controller()
@@ -135,12 +135,14 @@ def test_a_controller_that_is_away_is_waited_for_and_no_job_is_forgotten(
     wait_for(lambda: "SLURM does not answer, so it is repeated" in printed(on_cluster), "a word about the controller")
     assert process.poll() is None
     cluster.start_controller()
-    wait_for_writer(on_cluster, process)
+    job = wait_for_writer(on_cluster, process)
+    os.kill(job, signal.SIGSTOP)
     cluster.stop_controller()
     time.sleep(QUESTIONS_SECONDS)
     assert process.poll() is None
-    cluster.start_controller()
+    os.kill(job, signal.SIGCONT)
     output = end(on_cluster, process)
+    cluster.start_controller()
     assert output.count("SLURM does not answer, so its jobs are asked about again") == 1
     assert restarts(on_cluster) == 0
     assert_same(on_cluster, lexical_once, STATISTICS)
@@ -258,6 +260,33 @@ def test_a_job_of_a_lost_node_that_slurm_does_not_put_back_runs_again(
     cluster.give_up_node(lost)
     output = end(on_cluster, process)
     assert f"SLURM-job '{job}' failed, SLURM status is: 'NODE_FAIL'" in output
+    assert_same(on_cluster, lexical_once, CHUNKS)
+
+
+@pytest.mark.long
+def test_a_job_that_is_preempted_runs_again_when_the_urgent_one_has_ended(
+    cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow
+) -> None:
+    forget(on_cluster, STATISTICS)
+    slow_down(on_cluster)
+    process = begin(on_cluster, *arguments(*STATISTICS))
+    wait_for_writer(on_cluster, process)
+    (job,) = cluster.jobs("RUNNING")
+    cluster.preempt(seconds=5)
+    end(on_cluster, process)
+    again = cluster.describe(job)
+    assert (again["JobState"], again["Restarts"]) == ("COMPLETED", "1")
+    assert restarts(on_cluster) == 0, "SLURM puts it back into the queue by itself"
+    assert_same(on_cluster, lexical_once, STATISTICS)
+
+
+@pytest.mark.long
+def test_a_limited_number_of_jobs_leaves_none_out(cluster: Cluster, on_cluster: Workflow, lexical_once: Workflow) -> None:
+    """With arrays, the plugin alone drops one that is ready while another of its rule must wait."""
+    forget(on_cluster, CHUNKS)
+    before = len(cluster.ended())
+    end(on_cluster, begin(on_cluster, *arguments(*CHUNKS), "--jobs", "1"))
+    assert [job["JobState"] for job in cluster.ended()[before:]] == ["COMPLETED"] * 2
     assert_same(on_cluster, lexical_once, CHUNKS)
 
 

@@ -5,11 +5,12 @@ import json
 import subprocess
 import sys
 import zlib
+from pathlib import Path
 
 import pytest
 
 from snakemake_executor_plugin_beirflow_slurm import array_task
-from snakemake_executor_plugin_beirflow_slurm.array_task import OPTION, own_command
+from snakemake_executor_plugin_beirflow_slurm.array_task import FAILED, NOTE, OPTION, own_command
 
 
 def words(commands: dict[str, str]) -> list[str]:
@@ -32,3 +33,19 @@ def test_every_task_runs_its_own_command_and_ends_as_that_ends(task: str | None,
     plain = ["snakemake", "--cores", "2"]  # a job that is no task of an array
     assert own_command(plain, {"SLURM_ARRAY_TASK_ID": "2"}) == plain
     assert own_command(words({"2": "two"}), {"SLURM_ARRAY_TASK_ID": "1"}) == ["snakemake"]
+
+
+def test_a_job_notes_how_it_ended_and_runs_once_more_unless_that_was_well(tmp_path: Path) -> None:
+    note, log = tmp_path / "7-1", tmp_path / "log"
+
+    def run(status: int) -> int:
+        code = f"open({str(log)!r}, 'a').write('x'); exit({status})"
+        command = [sys.executable, "-IS", array_task.__file__, sys.executable, "-c", code, f"{NOTE}{note}"]
+        return subprocess.run(command, check=False).returncode
+
+    failure = Path(f"{note}{FAILED}")
+    assert (run(3), note.exists(), failure.exists()) == (3, False, True)
+    assert (run(0), note.exists(), failure.exists()) == (0, True, False)
+    assert (run(5), log.read_text()) == (0, "xx")
+    note = tmp_path / "folder of a run that was killed" / "7-1"
+    assert run(0) == 0

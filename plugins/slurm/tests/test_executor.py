@@ -9,6 +9,7 @@ import sys
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -61,6 +62,7 @@ def later_args(self: Any) -> str:
     ("name", "method", "left_out"),
     [
         ("run_job", later_run_job, {RepeatedSubmissions}),
+        ("run_jobs", later_run_job, {RepeatedSubmissions}),
         ("run_array_jobs", later_run_array_jobs, {RepeatedSubmissions, SingleSnakemake}),
         ("_report_job_error_threadsafe", None, {RepeatedSubmissions}),
         ("check_active_jobs", later_check, {WatchedJobs}),
@@ -72,8 +74,8 @@ def later_args(self: Any) -> str:
 def test_a_part_whose_methods_are_others_is_left_out(name: str, method: Any, left_out: set[type]) -> None:
     plugin = changed(name, method)
     if method is None:
-        plugin.get_python_executable = upstream.Executor.get_python_executable
-        plugin.cancel = upstream.Executor.cancel
+        for inherited in ("get_python_executable", "get_job_args", "cancel"):
+            setattr(plugin, inherited, getattr(upstream.Executor, inherited))
     assert {part for part in PARTS if not part.fits(plugin)} == left_out
 
 
@@ -138,9 +140,16 @@ def test_the_project_requires_the_versions_that_are_accepted() -> None:
 
 def test_a_job_is_one_snakemake_that_starts_through_the_program_for_tasks_of_arrays() -> None:
     class Plugin:
+        tmpdir = "/my folder/notes"
+
         def get_python_executable(self) -> str:
             return "/my folder/python"
+
+        def get_job_args(self, job: Any) -> str:
+            return f"--target-jobs {job.name}"
 
     executor: Any = type("Executor", (SingleSnakemake, Plugin), {})()
     assert executor.additional_general_args() == ""
     assert executor.get_python_executable() == f"'/my folder/python' -IS {array_task.__file__} '/my folder/python'"
+    job = SimpleNamespace(name="merge", jobid=7, attempt=2)
+    assert executor.get_job_args(job) == f"--target-jobs merge '{array_task.NOTE}/my folder/notes/7-2'"

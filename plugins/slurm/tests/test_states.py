@@ -13,6 +13,8 @@ import snakemake_executor_plugin_slurm as plugin
 from snakemake_executor_plugin_beirflow_slurm import states as module
 from snakemake_executor_plugin_beirflow_slurm.states import JobWatch, parse_states
 
+NO_NOTES = Path(__file__).parent
+
 FAULT_IS_GONE = "the plugin no longer has the fault that JobWatch works around"
 
 
@@ -26,6 +28,7 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_command(tmp_path, "scancel", f'echo "$@" >> {tmp_path}/cancelled')
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr(module, "DOUBT_SECONDS", {"squeue": 0.0, "sacct": 0.0})
+    monkeypatch.setattr(module, "LONGEST_PAUSE_SECONDS", 0.0)
     return tmp_path
 
 
@@ -37,9 +40,9 @@ def write_command(folder: Path, name: str, script: str) -> None:
 class Submitter:
     """An executor with some jobs: what Snakemake waits for, and how the others ended."""
 
-    def __init__(self, *jobs: str, command: str = "squeue", check: Any = None) -> None:
+    def __init__(self, *jobs: str, command: str = "squeue", check: Any = None, notes: Path = NO_NOTES) -> None:
         self.check = check or JobWatch().check_active_jobs
-        self.jobs = [SimpleNamespace(external_jobid=name, aux={}) for name in jobs]
+        self.jobs = [SimpleNamespace(external_jobid=name, aux={}, job=SimpleNamespace(jobid=name, attempt=1)) for name in jobs]
         self.ended: dict[str, str] = {}
         settings = SimpleNamespace(
             init_seconds_before_status_checks=20, status_attempts=5, keep_successful_logs=True, requeue=True
@@ -49,6 +52,7 @@ class Submitter:
             logger=logging.getLogger("plugin"),
             get_status_command=lambda: command,
             run_uuid="run",
+            tmpdir=notes,
             status_rate_limiter=asyncio.Lock(),
             next_seconds_between_status_checks=20,
             **{f"_status_query_{name}": 0 for name in ("calls", "failures", "total_seconds", "max_seconds")},
@@ -90,17 +94,35 @@ def test_jobs_are_watched_while_slurm_does_not_answer(slurm: Path, caplog: pytes
     assert len(caplog.records) == 2, "another outage"
 
 
-def test_the_pause_grows_while_no_job_ends_and_less_than_slurm_remembers_ended_jobs(slurm: Path) -> None:
-    patient = Submitter("7", "8")
-    pauses = []
-    for _ in range(20):
-        patient.ask()
-        pauses.append(patient.executor.next_seconds_between_status_checks)
-    assert pauses[:3] == [30, 40, 50]
-    assert pauses[-1] == 180
-    (slurm / "states").write_text("7|COMPLETED|None\n")
-    patient.ask()
-    assert patient.executor.next_seconds_between_status_checks == 20
+def test_slurm_is_asked_ever_later_unless_jobs_end_without_a_note_that_says_so(
+    slurm: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, notes = 1000.0, tmp_path_factory.mktemp("notes")
+    monkeypatch.setattr(module, "LONGEST_PAUSE_SECONDS", 180.0)
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now))
+    write_command(slurm, "squeue", f"echo >> {slurm}/asked; /bin/cat {slurm}/states")
+    (slurm / "states").write_text("7|RUNNING|None\n8|RUNNING|None\n9|RUNNING|None\n")
+    watch = Submitter("7", "8", "9", notes=notes)
+
+    def asked(seconds: int) -> list[int]:
+        """After how many seconds it asks, if it looks as often as Snakemake lets it."""
+        nonlocal now
+        moments, until = [], now + seconds
+        while now < until:
+            before = (slurm / "asked").stat().st_size if (slurm / "asked").exists() else 0
+            watch.ask()
+            moments += [round(now - until + seconds)] if (slurm / "asked").stat().st_size > before else []
+            now += watch.executor.next_seconds_between_status_checks
+        return moments
+
+    assert asked(1000) == [0, 30, 70, 120, 180, 250, 330, 420, 520, 630, 750, 880]
+    (notes / "7-1").touch()
+    assert asked(60) == [20], "a note is no reason to ask sooner"
+    assert watch.ended == {"7": "well"}
+    (notes / "8-1.failed").touch()
+    (slurm / "states").write_text("8|FAILED|None\n9|RUNNING|None\n")
+    assert asked(60) == [2, 22, 52]
+    assert "'FAILED'" in watch.ended["8"]
 
 
 def test_waiting_tasks_of_an_array_that_is_cancelled_have_failed(slurm: Path) -> None:

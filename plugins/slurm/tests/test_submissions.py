@@ -1,12 +1,15 @@
 """Submissions to SLURM that are repeated: in the place of the plugin, something that answers as it does."""
 
+import itertools
 import logging
 import threading
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+import snakemake_executor_plugin_slurm as plugin
 
 from snakemake_executor_plugin_beirflow_slurm import submissions as module
 from snakemake_executor_plugin_beirflow_slurm.submissions import RepeatedSubmissions
@@ -132,3 +135,24 @@ def test_errors_of_other_threads_are_logged_meanwhile() -> None:
     slurm, logged = executor(refuse)
     slurm.run_job("a")
     assert logged == ["of another thread"]
+
+
+def test_jobs_of_a_rule_are_an_array_where_they_ask_for_the_same_and_none_is_kept_back() -> None:
+    numbers = itertools.count()
+
+    def job(name: str, memory: int, *, group: bool = False) -> Any:
+        rule, request = SimpleNamespace(name=name), {"mem_mb": memory}
+        return SimpleNamespace(name=name, rule=rule, jobid=next(numbers), resources=request, is_group=lambda: group)
+
+    jobs = [job("index", 1), job("merge", 2), job("index", 1), job("index", 3), job("search", 4), job("merge", 2, group=True)]
+    by_plugin, ours = Mock(spec=plugin.Executor), Mock(spec=plugin.Executor)
+    for each in (by_plugin, ours):
+        each.configure_mock(logger=Mock(), array_jobs={"index", "search"}, max_array_size=25, _main_event_loop=None)
+        each.workflow = SimpleNamespace(dag=SimpleNamespace(ready_jobs=[*jobs, job("search", 4)]))
+    plugin.Executor.run_jobs(by_plugin, jobs)
+    dropped = [jobs[4]]  # while another one of its rule is ready, which the limit of jobs keeps back
+    assert dropped[0] not in [call.args[0] for call in by_plugin._submit_job.mock_calls], "the plugin no longer has this fault"
+    assert [len(call.args[0]) for call in by_plugin._submit_array_jobs.mock_calls] == [3], "of which one asks for more"
+    RepeatedSubmissions.run_jobs(ours, jobs)
+    assert [call.args[0] for call in ours._submit_array_jobs.mock_calls] == [[jobs[0], jobs[2]]]
+    assert [call.args[0] for call in ours._submit_job.mock_calls] == [jobs[1], jobs[3], jobs[4], jobs[5]]

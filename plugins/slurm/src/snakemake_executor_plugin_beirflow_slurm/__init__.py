@@ -7,18 +7,22 @@ of that plug-in that would make them unnecessary.
 
 import logging
 import re
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
 import snakemake_executor_plugin_slurm as upstream
-from snakemake_executor_plugin_slurm import ExecutorSettings, common_settings
+from snakemake_executor_plugin_slurm import ExecutorSettings
 from snakemake_interface_common.exceptions import WorkflowError
 
 from .job_start import SingleSnakemake
-from .states import WatchedJobs
+from .states import NOTES_SECONDS, WatchedJobs
 from .submissions import RepeatedSubmissions
 
 __all__ = ["Executor", "ExecutorSettings", "common_settings"]
+
+common_settings = replace(upstream.common_settings, init_seconds_before_status_checks=NOTES_SECONDS)
+"""Those of the plug-in; jobs are looked after from the start."""
 
 UPSTREAM = "snakemake-executor-plugin-slurm"
 OLDEST, TESTED = (2, 8), (2, 8)  # the first version that is accepted, and the last with which this package was tested

@@ -1,9 +1,9 @@
-"""Start every task of a SLURM array as its own job; run as a program, with the command of Snakemake as its arguments.
+"""Start a job, or every task of a SLURM array as its own job, and note how it ended; run with the command of Snakemake.
 
 snakemake-executor-plugin-slurm 2.8.0 starts every task of an array as the job of the first task, and passes the commands of the
 others along. A task then runs its own command, but afterwards checks for the output of the first one, and fails if that does not
-exist yet (its issue 447). :mod:`.job_start` puts this program before Snakemake. Unnecessary once each task of that plug-in checks
-the outputs of its own job.
+exist yet (its issue 447). :mod:`.job_start` puts this program before Snakemake. A job that SLURM starts again after it noted that
+it ended well ends at once.
 """
 
 import base64
@@ -12,8 +12,13 @@ import os
 import sys
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 OPTION = "--slurm-jobstep-array-execs="
+NOTE = "--beirflow-slurm-note="
+FAILED = ".failed"
+"""End of the name of a note about a job that failed; its content does not matter."""
 
 
 def own_command(arguments: Sequence[str], environment: Mapping[str, str]) -> list[str]:
@@ -28,6 +33,23 @@ def own_command(arguments: Sequence[str], environment: Mapping[str, str]) -> lis
     return [word for word in arguments if not word.startswith(OPTION)]
 
 
+def run_noted(command: list[str], note: str) -> int:
+    """Run a job, unless its note says that it has ended well; return its exit status, and note it."""
+    failed = Path(note + FAILED)
+    if Path(note).exists():
+        return 0
+    with suppress(OSError):  # a run that was killed leaves jobs behind, and its folder of notes may be gone
+        failed.unlink(missing_ok=True)
+    status = os.spawnvp(os.P_WAIT, command[0], command)  # noqa: S606 - a command that the plug-in would run
+    with suppress(OSError):
+        (failed if status else Path(note)).touch()
+    return abs(status)
+
+
 if __name__ == "__main__":
     command = own_command(sys.argv[1:], os.environ)
+    notes = [word.removeprefix(NOTE) for word in command if word.startswith(NOTE)]
+    command = [word for word in command if not word.startswith(NOTE)]
+    if notes:
+        sys.exit(run_noted(command, notes[0]))
     os.execvp(command[0], command)  # noqa: S606 - a command that the plug-in would run

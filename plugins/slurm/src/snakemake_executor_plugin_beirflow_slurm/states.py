@@ -4,6 +4,8 @@ snakemake-executor-plugin-slurm 2.8.0 forgets all jobs after five questions with
 of an array as ended if sacct names only their array. It waits for ever for jobs that request more than a limit (456), and for
 those that SLURM forgot, preempted, lost with their node, calls "CANCELLED by 1000", or names only as a range (``7_[2-4]``).
 Unnecessary once that plug-in asks without a limit and knows all these states.
+
+Jobs note themselves that they ended well, in a folder that all nodes share. SLURM is asked about those that do not.
 """
 
 import asyncio
@@ -15,8 +17,11 @@ import subprocess
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from .array_task import FAILED as NOTED_FAILURE
+from .job_start import note_of
 from .upstream_methods import has_method
 
 QUESTIONS = {
@@ -35,7 +40,9 @@ ANSWER_SECONDS = 60.0  # time limit of a question
 DOUBT_SECONDS = {"squeue": 20.0, "sacct": 600.0}
 """Time until a later answer confirms that a job will not run (again); longer for sacct, which lags behind."""
 
-LONGEST_PAUSE_SECONDS = 180
+NOTES_SECONDS = 2.0  # pause between looks for notes
+
+LONGEST_PAUSE_SECONDS = 180.0
 """Limit of the pause between questions; below the 300 seconds for which SLURM by default remembers a job that ended."""
 
 FAILED = {"BOOT_FAIL", "CANCELLED", "DEADLINE", "FAILED", "OUT_OF_MEMORY", "TIMEOUT"}
@@ -72,31 +79,52 @@ class JobWatch:
         self._doubtful_since: dict[str, float] = {}
         self._reported: set[str] = set()
         self._unreachable = False
+        self._pause = self._question_at = 0.0
+        self._failures = 0
 
     async def check_active_jobs(self, executor: Any, jobs: Sequence[Any]) -> AsyncIterator[Any]:
         """Report the jobs that ended, as the interface of executors asks, and yield the others; all if SLURM does not answer."""
-        states = await asyncio.to_thread(self._ask, executor, [job.external_jobid for job in jobs])
+        executor.next_seconds_between_status_checks = NOTES_SECONDS
         first_pause = executor.workflow.executor_settings.init_seconds_before_status_checks
-        pause = min(executor.next_seconds_between_status_checks + 10, LONGEST_PAUSE_SECONDS) if jobs else first_pause
+        notes = {path.name for path in Path(executor.tmpdir).iterdir()}
+        silent = [job for job in jobs if note_of(job.job) not in notes]
         for job in jobs:
+            if note_of(job.job) in notes:
+                _succeed(executor, job)
+        if not self._is_due(bool(silent), sum(name.endswith(NOTED_FAILURE) for name in notes), first_pause):
+            for job in silent:
+                yield job
+            return
+        states = await asyncio.to_thread(self._ask, executor, [job.external_jobid for job in silent])
+        pause = max(self._pause, first_pause) + 10
+        for job in silent:
             known = states[job.external_jobid]
             if known.state == "COMPLETED":
-                executor.report_job_success(job)
-                if not executor.workflow.executor_settings.keep_successful_logs:
-                    with suppress(OSError):
-                        job.aux["slurm_logfile"].unlink()
+                _succeed(executor, job)
             elif known.state in FAILED or self._is_hopeless(executor, job.external_jobid, known):
                 _fail(executor, job, known)
             else:
                 yield job
                 continue
             pause = first_pause
-        executor.next_seconds_between_status_checks = pause
+        self._wait(pause)
+
+    def _is_due(self, silent: bool, failures: int, first_pause: float) -> bool:
+        """Test whether SLURM is to be asked: after a pause, and soon after a job has noted that it failed."""
+        if not silent:
+            self._wait(first_pause)
+        elif failures != self._failures:
+            self._question_at = min(self._question_at, time.monotonic() + NOTES_SECONDS)
+        self._failures = failures
+        return silent and time.monotonic() >= self._question_at
+
+    def _wait(self, seconds: float) -> None:
+        """Put the next question off."""
+        self._pause = min(seconds, LONGEST_PAUSE_SECONDS)
+        self._question_at = time.monotonic() + self._pause
 
     def _ask(self, executor: Any, jobs: Sequence[str]) -> Mapping[str, JobState]:
         """Return the states of jobs; report once that SLURM does not answer."""
-        if not jobs:
-            return {}
         command = [*QUESTIONS[_status_command(executor)], f"--name={executor.run_uuid}"]
         # By default, SLURM cuts the list of an array's tasks off after 64 characters.
         whole_lists = os.environ | {"SLURM_BITSTR_LEN": "0"}
@@ -152,6 +180,7 @@ class WatchedJobs:
     def __init__(self, workflow: Any, logger: logging.Logger) -> None:
         self._watch = JobWatch()  # first, because the plug-in's constructor starts the thread that asks for states
         super().__init__(workflow, logger)  # type: ignore[call-arg]
+        _ = self.tmpdir  # type: ignore[attr-defined]  # makes the folder of the notes, before several threads do
 
     def check_active_jobs(self, active_jobs: Sequence[Any]) -> AsyncIterator[Any]:
         """Report the jobs that ended, and yield the others."""
@@ -161,6 +190,14 @@ class WatchedJobs:
 def _status_command(executor: Any) -> str:
     """Return sacct if it is chosen and installed, else squeue; the plug-in warns if a chosen sacct is missing."""
     return "sacct" if executor.get_status_command() == "sacct" and shutil.which("sacct") else "squeue"
+
+
+def _succeed(executor: Any, job: Any) -> None:
+    """Report a job that ended well, and remove its log unless that is kept."""
+    executor.report_job_success(job)
+    if not executor.workflow.executor_settings.keep_successful_logs:
+        with suppress(OSError):
+            job.aux["slurm_logfile"].unlink()
 
 
 def _fail(executor: Any, job: Any, known: JobState) -> None:

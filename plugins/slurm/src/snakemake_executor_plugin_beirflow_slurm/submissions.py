@@ -1,8 +1,9 @@
-"""Submissions that are repeated while waiting helps.
+"""Submissions that are repeated while waiting helps, and arrays of jobs that ask for the same.
 
 snakemake-executor-plugin-slurm 2.8.0 submits a job once, and reports every failure as one of the job: also that the controller
 is unreachable (its issue 313), or that a user has too many jobs (320). Here such failures are held back and the jobs submitted
-again. Unnecessary once that plug-in does so.
+again. It gives all tasks of an array what the first one asks for, and drops ready jobs while it waits for others of their rule
+(473). Unnecessary once that plug-in does otherwise.
 """
 
 import itertools
@@ -11,6 +12,7 @@ import re
 import subprocess
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -62,7 +64,8 @@ class RepeatedSubmissions:
         """Test whether the plug-in submits jobs, and reports those that were refused, by the methods that are extended here."""
         reports = "_report_job_error_threadsafe"
         return (
-            has_method(plugin, "run_job", "job", reports)
+            has_method(plugin, "run_jobs", "jobs", "array_jobs", "_submit_job", "_submit_array_jobs")
+            and has_method(plugin, "run_job", "job", reports)
             and has_method(plugin, "run_array_jobs", "jobs", reports)
             and has_method(plugin, reports, "job_info msg")
             and has_method(plugin, "cancel")
@@ -77,6 +80,18 @@ class RepeatedSubmissions:
         """Cancel all jobs, and repeat no submission."""
         self._cancelled.set()
         super().cancel()  # type: ignore[misc]
+
+    def run_jobs(self, jobs: list[Any]) -> None:
+        """Submit jobs; those of a rule that may be an array, and that ask for the same, as one."""
+        alike: dict[tuple[str, str], list[Any]] = defaultdict(list)
+        for job in jobs:
+            single = job.is_group() or self.array_jobs.isdisjoint({"all", job.name})  # type: ignore[attr-defined]
+            alike[job.name, str(job.jobid if single else sorted(job.resources.items()))].append(job)
+        for same in alike.values():
+            if len(same) > 1:
+                self._submit_array_jobs(same)  # type: ignore[attr-defined]
+            else:
+                self._submit_job(same[0])  # type: ignore[attr-defined]
 
     def run_job(self, job: Any) -> None:
         """Submit a job."""
