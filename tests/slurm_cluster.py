@@ -26,8 +26,8 @@ NODE = "BEIRFLOW_NODE_OF_TEST"
 """The environment variable by which a slurmd, and what it started to watch jobs, is told from those of other nodes."""
 
 
-READY = ("idle", "mixed")
-"""States of a node that takes jobs."""
+READY = ("idle", "mixed", "allocated")
+"""States of a node that takes jobs, or has taken as many as it can."""
 
 
 def missing_programs(programs: list[str] = PROGRAMS) -> list[str]:

@@ -14,13 +14,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import quantiles
 from typing import Any
 
 from bench.child import report
 from bench.machine import REPOSITORY
 
-OURS = "beirflow-slurm"
 CALLS = ("sbatch", "squeue", "sacct", "sinfo", "scontrol", "scancel")
 COUNTED = """#!/bin/sh
 echo {name}${{SLURM_JOB_ID:+-of-jobs}} >> {calls}
@@ -58,11 +57,11 @@ def local(output: Path, source: Path, cores: int) -> None:
     report(seconds=time.perf_counter() - start)
 
 
-def submitted(output: Path, source: Path, executor: str) -> None:
+def submitted(output: Path, source: Path) -> None:
     """Run everything on the cluster, and report what that took."""
     with _cluster(output) as (cluster, environment):
         start = time.perf_counter()
-        cpu = _end(_begin(output, source, executor, environment))
+        cpu = _end(_begin(output, source, environment))
         _report(cluster, output, time.perf_counter() - start, cpu)
 
 
@@ -70,7 +69,7 @@ def faults(output: Path, source: Path) -> None:
     """Do to the run what happens on clusters, one thing after the other as jobs end."""
     with _cluster(output) as (cluster, environment):
         start = time.perf_counter()
-        process = _begin(output, source, OURS, environment)
+        process = _begin(output, source, environment)
         total = _planned(output, process)
         for number, fault in enumerate((_cancel, _outage, _loss, _preemption), 1):
             _wait_for_share(output, process, total * number // 6)
@@ -78,12 +77,12 @@ def faults(output: Path, source: Path) -> None:
         _wait_for_share(output, process, total * 5 // 6)
         os.killpg(process.pid, signal.SIGKILL)
         cpu = _cpu(process)
-        (name,) = set(cluster.call("squeue", "--me", "--noheader", "--Format=name:60").split())
+        (name,) = set(cluster.call("squeue", "--me", "--noheader", "--Format=name:60").split()) - {"urgent"}
         cluster.call("scancel", "--name", name)  # as docs/cluster.md says
         while cluster.call("squeue", "--me", "--noheader").strip():
             time.sleep(1)
         subprocess.run([*_command(output, source), "--unlock"], check=True)
-        cpu += _end(_begin(output, source, OURS, environment))
+        cpu += _end(_begin(output, source, environment))
         _report(cluster, output, time.perf_counter() - start, cpu)
 
 
@@ -116,6 +115,8 @@ def _words(side: Path) -> str:
 @contextmanager
 def _cluster(output: Path) -> Iterator[tuple[Any, Mapping[str, str]]]:
     """Start a cluster, whose commands are counted by scripts that stand before them."""
+    import psutil
+
     from slurm_cluster import Cluster
     from workflow_runs import EXECUTOR
 
@@ -131,6 +132,9 @@ def _cluster(output: Path) -> Iterator[tuple[Any, Mapping[str, str]]]:
         path = {"PATH": f"{commands}:{os.environ['PATH']}", "PYTHONPATH": f"{EXECUTOR}:{os.environ['PYTHONPATH']}"}
         yield cluster, {**os.environ, **cluster.environment, **path}
     finally:
+        for process in psutil.Process().children():  # a run that waits for the cluster, where something went wrong
+            if process.pid not in {daemon.pid for daemon in cluster.daemons.values()}:
+                process.kill()
         cluster.stop()
         shutil.rmtree(cluster.folder, ignore_errors=True)
 
@@ -140,12 +144,9 @@ def _command(output: Path, source: Path) -> list[str]:
     return [sys.executable, "-m", "snakemake", "--configfile", str(source / "config.yaml"), *where]
 
 
-def _begin(output: Path, source: Path, executor: str, environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
-    """Start a run by the profile for SLURM, with this executor."""
-    profile = output / "profile/profile.yaml"
-    profile.parent.mkdir(exist_ok=True)
-    profile.write_text((REPOSITORY / "workflow/profiles/slurm/profile.yaml").read_text().replace(OURS, executor))
-    command = [*_command(output, source), "--profile", str(profile.parent)]
+def _begin(output: Path, source: Path, environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+    """Start a run by the profile for SLURM."""
+    command = [*_command(output, source), "--profile", str(REPOSITORY / "workflow/profiles/slurm")]
     with (output / "printed").open("ab") as printed:
         return subprocess.Popen(command, env=environment, stdout=printed, stderr=printed, start_new_session=True)
 
@@ -240,7 +241,6 @@ def _report(cluster: Any, output: Path, seconds: float, cpu: float) -> None:
         "requeued": sum(int(job.get("Restarts", 0)) for job in jobs),
         "restarted": log.count("Trying to restart job"),
         "waits": {name: quantiles(values) if len(values) > 1 else values * 3 for name, values in waits.items()},
-        "noticed": median(waits["until noticed"]),
     }
     (output / "figures.json").write_text(json.dumps(figures))
     report(**figures)
