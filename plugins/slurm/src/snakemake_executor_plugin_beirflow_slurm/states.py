@@ -87,27 +87,27 @@ class JobWatch:
         executor.next_seconds_between_status_checks = NOTES_SECONDS
         first_pause = executor.workflow.executor_settings.init_seconds_before_status_checks
         notes = {path.name for path in Path(executor.tmpdir).iterdir()}
-        silent = [job for job in jobs if note_of(job.job) not in notes]
-        for job in jobs:
-            if note_of(job.job) in notes:
-                _succeed(executor, job)
-        if not self._is_due(bool(silent), sum(name.endswith(NOTED_FAILURE) for name in notes), first_pause):
-            for job in silent:
-                yield job
-            return
-        states = await asyncio.to_thread(self._ask, executor, [job.external_jobid for job in silent])
+        silent = [job.external_jobid for job in jobs if note_of(job.job) not in notes]
+        states = {job.external_jobid: JobState("COMPLETED") for job in jobs} | dict.fromkeys(silent, NO_ANSWER)
         pause = max(self._pause, first_pause) + 10
-        for job in silent:
+        if due := self._is_due(bool(silent), sum(name.endswith(NOTED_FAILURE) for name in notes), first_pause):
+            states |= await asyncio.to_thread(self._ask, executor, silent)
+        for job in jobs:
             known = states[job.external_jobid]
             if known.state == "COMPLETED":
-                _succeed(executor, job)
-            elif known.state in FAILED or self._is_hopeless(executor, job.external_jobid, known):
+                executor.report_job_success(job)
+                if not executor.workflow.executor_settings.keep_successful_logs:
+                    with suppress(OSError):
+                        job.aux["slurm_logfile"].unlink()
+            elif known.state in FAILED or (due and self._is_hopeless(executor, job.external_jobid, known)):
                 _fail(executor, job, known)
             else:
                 yield job
                 continue
-            pause = first_pause
-        self._wait(pause)
+            if job.external_jobid in silent:
+                pause = first_pause
+        if due:
+            self._wait(pause)
 
     def _is_due(self, silent: bool, failures: int, first_pause: float) -> bool:
         """Test whether SLURM is to be asked: after a pause, and soon after a job has noted that it failed."""
@@ -190,14 +190,6 @@ class WatchedJobs:
 def _status_command(executor: Any) -> str:
     """Return sacct if it is chosen and installed, else squeue; the plug-in warns if a chosen sacct is missing."""
     return "sacct" if executor.get_status_command() == "sacct" and shutil.which("sacct") else "squeue"
-
-
-def _succeed(executor: Any, job: Any) -> None:
-    """Report a job that ended well, and remove its log unless that is kept."""
-    executor.report_job_success(job)
-    if not executor.workflow.executor_settings.keep_successful_logs:
-        with suppress(OSError):
-            job.aux["slurm_logfile"].unlink()
 
 
 def _fail(executor: Any, job: Any, known: JobState) -> None:
