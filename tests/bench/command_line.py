@@ -34,6 +34,7 @@ def main(arguments: Sequence[str]) -> int:
     start = time.perf_counter()
     most = options.documents or math.inf
     sizes = [(name, size) for name in stages for size in sizes_of(name, settings) if size.get("documents", 0) <= most]
+    sizes.sort(key=lambda stage: stage[1].get("documents", math.inf))  # a run that is cut short has the small sizes of all
     outcomes: list[Outcome] = []
     for name, size in sizes:  # what was found is written each time, so that a run that is cut short keeps it
         outcomes.append(run_stage(name, partial(read_stage, name, **size), settings))

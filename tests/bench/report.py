@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.runner import LINEAR, MOST_MEMORY, Growth, Outcome, Row, growths
 
-HEADER = ("row", "compared", "median", "spread", "at most", "met", "seconds", "peak memory, GB")
+HEADER = ("row", "compared", "median", "spread", "at most", "met", "seconds", "processor seconds", "peak memory, GB")
 
 GROWTH_HEADER = (
     *("stage", "documents, millions", "processor seconds", "peak memory, GB", "written, MB"),
@@ -52,8 +52,8 @@ def as_markdown(machine: dict[str, Any], form: str, outcomes: Sequence[Outcome])
 def _rows(outcome: Outcome) -> list[tuple[str, ...]]:
     """The lines of one stage: what was judged, what was not run, what failed."""
     rows = [_cells(row) for row in outcome.rows]
-    rows += [(name, f"not run: {why}", *[""] * 6) for name, why in outcome.not_run]
-    return rows + ([(outcome.name, "**FAILED**, see below", *[""] * 6)] if outcome.failure else [])
+    rows += [(name, f"not run: {why}", *[""] * (len(HEADER) - 2)) for name, why in outcome.not_run]
+    return rows + ([(outcome.name, "**FAILED**, see below", *[""] * (len(HEADER) - 2))] if outcome.failure else [])
 
 
 def circumstances(machine: dict[str, Any], form: str = "", *more: str) -> str:
@@ -75,9 +75,10 @@ def _cells(row: Row) -> tuple[str, ...]:
     met = "yes" if row.met else "**no**"
     low, high = (_number(value, row.unit) for value in (min(row.values), max(row.values)))
     spread = f"{low} to {high} ({len(row.values)})" if len(row.values) > 1 else "one run"
-    seconds, memory = (" / ".join(texts) for texts in (map(_seconds, row.seconds), (f"{size / 1e9:.2f}" for size in row.memory)))
+    seconds, cpu = (" / ".join(map(_seconds, times)) for times in (row.seconds, row.cpu))
+    memory = " / ".join(f"{size / 1e9:.2f}" for size in row.memory)
     median = f"**{_number(row.median, row.unit)}**"
-    return row.stage, row.compared, median, spread, f"{row.at_most:g} {row.unit}", met, seconds, memory
+    return row.stage, row.compared, median, spread, f"{row.at_most:g} {row.unit}", met, seconds, cpu, memory
 
 
 def _growth_cells(growth: Growth) -> tuple[str, ...]:

@@ -70,6 +70,7 @@ class Row:
     at_most: float  # the target
     met: bool  # whether the median keeps to it
     seconds: Sequence[float]  # median times of the side and of the one it is compared with, if there is one
+    cpu: Sequence[float]  # median processor times of both, which other work on the machine changes little
     memory: Sequence[float]  # median peaks of both, in bytes
 
     @property
@@ -238,5 +239,6 @@ def make_row(stage: Stage, target: Target, runs: Runs) -> Row:
         at_most=target.at_most / scale,
         met=median(values) <= target.at_most,
         seconds=[median(run.value("seconds", clock) for run in runs[name]) for name in names],
+        cpu=[median(run.cpu for run in runs[name]) for name in names],
         memory=[median(run.peak for run in runs[name]) for name in names],
     )
