@@ -7,8 +7,7 @@ import pytest
 
 from answering import answered, scores_of, without_scores
 from beirflow.core.csv_files import read_named_csv
-from beirflow.core.digests import file_digest
-from beirflow.core.layout import MODEL_OF_DATASET_RECORD, RUN, RUN_RECORD, SYSTEMS
+from beirflow.core.layout import RUN, RUN_RECORD, SYSTEMS
 from beirflow.evaluation.systems import describe_systems
 from beirflow.extensions.genq.settings import Training
 from beirflow.families.dense.settings import DenseSettings
@@ -31,18 +30,6 @@ def searched(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Train
     made.train()
     made.search_trained()
     return made
-
-
-def test_a_run_counts_what_the_training_took_once(searched: TrainingResults) -> None:
-    run, model = searched.record(RUN_RECORD, system=SYSTEM), searched.trained()
-    path = MODEL_OF_DATASET_RECORD(system=SYSTEM, dataset=DATASET)
-    assert run["inputs"][path] == file_digest(searched.of_system(MODEL_OF_DATASET_RECORD))
-    assert {stage: run["seconds"][stage] for stage in ("train", "expand")} == {
-        stage: model["seconds"][stage] for stage in ("train", "expand")
-    }
-    assert run["counts"]["training_steps"] == model["counts"]["training_steps"] > 0
-    assert (run["made"]["precision"], run["made"]["training_precision"]) == ("float32", "float32")
-    assert model["job"] in run["jobs"]
 
 
 def test_the_table_of_systems_has_model_and_losses_of_the_dataset(searched: TrainingResults) -> None:

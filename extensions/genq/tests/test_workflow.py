@@ -65,6 +65,8 @@ def test_a_whole_run(trained: Workflow) -> None:
         assert run["seconds"]["train"] == record["seconds"]["train"] > 0
         assert run["counts"]["training_steps"] == record["counts"]["training_steps"]
         assert f"models/genq/{dataset}.json" in run["inputs"]
+        assert run["made"]["training_precision"] == "float32"
+        assert record["job"] in run["jobs"]
     assert not list(trained.result("models").rglob("*.pt"))
     described = list(csv.DictReader(trained.result("systems.csv").open()))
     rows = [(row["setting"], row["dataset"]) for row in described if row["system"] == "genq"]

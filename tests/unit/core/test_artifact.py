@@ -8,10 +8,8 @@ import pytest
 import steps
 from beirflow.core.artifact import Made, step
 from beirflow.core.digests import file_digest
-from beirflow.core.errors import DataError
 from beirflow.core.patterns import Pattern
 from beirflow.core.records import Job, write_record
-from lexical_results import damage
 
 NUMBERS, WORDS = Pattern("numbers/{name}/chunk-{chunk}.txt"), Pattern("words/{name}.txt")
 
@@ -43,26 +41,6 @@ def test_an_artifact_is_named_by_its_record_wherever_the_results_are(numbers: Nu
     assert found.digest == digests["numbers/a/chunk-3.txt"]
     assert found.read() == "1 2"
     found.check()
-
-
-def test_a_damaged_file_is_opened_and_does_not_pass_the_check(numbers: Numbers) -> None:
-    damage(numbers.path)
-    found = Numbers(numbers.path)
-    with pytest.raises(DataError, match=rf"^{numbers.path}: sha256 .*, but {numbers.record_path} says .*; .*rm {numbers.path}$"):
-        found.check()
-
-
-def test_a_damaged_record_or_that_of_another_file_is_not_opened(numbers: Numbers) -> None:
-    whole = numbers.record_path.read_bytes()
-    damage(numbers.record_path)
-    with pytest.raises(DataError, match=rf"^{numbers.record_path}: this is not the record that beirflow wrote"):
-        Numbers(numbers.path)
-    numbers.record_path.with_name("chunk-4.json").write_bytes(whole)
-    with pytest.raises(DataError, match=r"chunk-4\.txt: its record is numbers/a/chunk-3\.json, which does not name it"):
-        Numbers(numbers.path.with_name("chunk-4.txt"))
-    numbers.record_path.unlink()
-    with pytest.raises(FileNotFoundError):
-        Numbers(numbers.path)
 
 
 @pytest.mark.parametrize("ancestors", [(), (WORDS,), None])

@@ -142,6 +142,8 @@ def test_a_record_that_was_changed_or_is_of_another_file_is_refused(folder: Fold
     folder.refused("not the record that beirflow wrote")
     record.write_text(Path(folder.path("b")).with_suffix(".json").read_text())
     folder.refused("does not name it")
+    record.unlink()
+    folder.refused("No such file", error=FileNotFoundError)
     record.write_text(whole)
     (folder.results / "texts").rename(folder.results / "other")
     moved = str(folder.results / "other/a.txt")
@@ -215,7 +217,7 @@ def test_a_step_is_not_called_with_a_damaged_input_and_of_a_large_one_the_damage
         path = Path(folder.path(damaged))
         whole = path.read_text()
         path.write_text("other")
-        with pytest.raises(DataError, match=f"^{path}: sha256"):  # no ZeroDivisionError
+        with pytest.raises(DataError, match=f"^{path}: sha256 .*rm {path}$"):  # no ZeroDivisionError
             run(read_both, folder.job, outputs, text=folder.path("a"), large=folder.path("b"))
         assert called == CALLED
         assert not list(folder.results.glob("counts/*"))

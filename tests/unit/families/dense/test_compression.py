@@ -93,12 +93,6 @@ def test_the_search_is_that_of_brute_force_over_what_is_stored(how: str, dimensi
         assert found[2][found[0] == query].tolist() == scores[query, rows].tolist()
 
 
-def test_the_product_of_binary_vectors_is_the_number_of_equal_bits_less_the_others() -> None:
-    queries, documents = (compression("binary", None, True).compressed(vectors) for vectors in (QUERIES, DOCUMENTS))
-    equal = ((QUERIES[:, None] > 0) == (DOCUMENTS[None] > 0)).sum(axis=2)
-    np.testing.assert_array_equal(queries @ documents.T, equal - (DIM - equal))
-
-
 @pytest.mark.parametrize(
     ("how", "dimensions", "each"), [("float32", 7, 28), ("float16", 7, 14), ("int8", 7, 7), ("binary", 17, 3)]
 )
@@ -170,12 +164,3 @@ def test_chunks_and_blocks_change_nothing(
     found = ranges.read(similarity)
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, np.stack([kept.min(axis=0), kept.max(axis=0)]).astype(np.float32))
-
-
-def test_the_record_names_every_file_that_was_read(tmp_path: Path) -> None:
-    record = find(tmp_path, arguments(tmp_path, [10, 30])).record
-    read = ["documents.parquet", "model.json", *(f"chunk-{i}.{kind}" for i in range(3) for kind in ("npy", "json"))]
-    assert record["inputs"] == {name: file_digest(tmp_path / name) for name in read}
-    assert record["outputs"] == {"ranges-all.npy": file_digest(tmp_path / "ranges-all.npy")}
-    assert (record["made"], record["job"], record["code"]) == ({"precision": "float32"}, "find_ranges/toy", "c0de")
-    assert record["bytes"]["index"] == (tmp_path / "ranges-all.npy").stat().st_size

@@ -294,14 +294,6 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     return heard(monkeypatch, top_k, "_search", lambda chunk, which, _: which.tolist())
 
 
-@pytest.mark.parametrize("kind", ["normal", "whole", "duplicates", "equal"])
-def test_a_guess_from_a_sample_changes_nothing(monkeypatch: pytest.MonkeyPatch, passes: list[list[int]], kind: str) -> None:
-    monkeypatch.setattr(top_k, "SMALLEST_SAMPLE", 200)
-    vectors = random_vectors(kind, 7, seed=1), random_vectors(kind, 2000)
-    assert exact(vectors, ids_for(2000), 50) == brute_force(vectors, ids_for(2000), 50)
-    assert passes == [list(range(7))]
-
-
 def test_where_the_sample_has_all_the_best_the_guess_is_too_high_and_made_up_for(
     monkeypatch: pytest.MonkeyPatch, passes: list[list[int]]
 ) -> None:

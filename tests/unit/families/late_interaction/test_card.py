@@ -119,18 +119,6 @@ def test_a_multi_vector_encoder_whose_type_is_missing_is_refused(pylate: Path) -
         read_token_card(pylate)
 
 
-@pytest.mark.parametrize("content", [None, "{}"])
-def test_a_module_whose_configuration_is_missing_is_refused(pylate: Path, content: str | None) -> None:
-    path = pylate / "1_Dense/config.json"
-    path.unlink()
-    if content:
-        path.write_text(content)
-    with pytest.raises(
-        ModelError, match=r"1_Dense.* has no .*(config\.json|in_features and no out_features).*copy the model again"
-    ):
-        read_token_card(pylate)
-
-
 def test_a_mask_whose_configuration_is_missing_is_refused_and_an_empty_one_hides_no_token(pylate: Path) -> None:
     """The library would count the vectors of all tokens, whatever the model was trained with."""
     modules = json.loads((pylate / "modules.json").read_text())

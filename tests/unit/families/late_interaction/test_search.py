@@ -122,17 +122,6 @@ def test_where_memory_runs_out_blocks_are_halved_and_hits_stay(
     assert "continuing with blocks of 1/4 of their size" in caplog.text
 
 
-def test_all_documents_may_tie(tmp_path: Path) -> None:
-    """More of them than there is room for."""
-    rng = np.random.default_rng(0)
-    one = random_vectors(rng, [7])
-    documents = TokenVectors.together([one] * 400)
-    asked = random_vectors(rng, [5, 3])
-    ids = [f"d{number}" for number in rng.permutation(400)]
-    hits = found(asked, written(documents, range(400), tmp_path / "v.arrow"), ids, 10)
-    assert hits == best(text_scores(asked, documents), ids, 10)
-
-
 @pytest.mark.parametrize("cancels", [False, True])
 @pytest.mark.parametrize("multiply", HALF)
 def test_scores_that_float32_cannot_tell_apart_are_told_apart(

@@ -425,14 +425,3 @@ def test_what_is_not_done_with_pooled_tokens_is_refused(tmp_path: Path, how: dic
     change(folder)
     with pytest.raises(ModelError, match=f"system crossed: .*{says}"):
         loaded(folder)
-
-
-@pytest.mark.parametrize("name", ["1_Pooling", "2_Dense"])
-@pytest.mark.parametrize("content", [None, "{}"])
-def test_a_module_whose_configuration_is_missing_is_refused(tmp_path: Path, name: str, content: str | None) -> None:
-    folder = save_pooled(tmp_path)
-    (folder / name / "config.json").unlink()
-    if content:
-        (folder / name / "config.json").write_text(content)
-    with pytest.raises(ModelError, match=f"system crossed: .*{name}.* has no .*; fetch or copy the model again"):
-        loaded(folder)
