@@ -10,8 +10,6 @@ import pyarrow as pa
 import pytest
 import torch
 import transformers
-from hypothesis import given
-from hypothesis import strategies as st
 
 from beirflow.core.errors import ModelError
 from beirflow.families.texts import Texts, in_rows
@@ -155,14 +153,6 @@ def test_equal_texts_with_other_additions_are_others() -> None:
 
 def rows_of(windows: Iterable[np.ndarray], indices: np.ndarray) -> Iterator[np.ndarray]:
     return in_rows(windows, indices, count=len, one=lambda vectors, row: vectors[[row]], together=np.concatenate)
-
-
-@given(texts=st.lists(st.integers(0, 8), max_size=30), window=st.integers(1, 10))
-def test_every_row_has_the_vector_of_its_text_whatever_the_windows(texts: list[int], window: int) -> None:
-    indices = pa.array(texts, pa.int64()).dictionary_encode().indices.to_numpy()
-    distinct = np.arange(2 * len(set(texts)), dtype=np.float32).reshape(-1, 2)
-    windows = (distinct[start : start + window] for start in range(0, len(distinct), window))
-    np.testing.assert_array_equal(np.concatenate([distinct[:0], *rows_of(windows, indices)]), distinct[indices])
 
 
 def test_rows_are_given_as_soon_as_their_vectors_are_there() -> None:

@@ -314,11 +314,6 @@ def test_an_exception_in_a_thread_is_raised_and_torch_has_as_many_threads_as_bef
     assert torch.get_num_threads() == 2
 
 
-def test_vectors_of_different_dimensions_are_an_error() -> None:
-    with pytest.raises(DataError, match="2 dimensions, the documents' 3"):
-        exact((np.ones((1, 2), np.float32), np.ones((4, 3), np.float32)), ids_for(4), 2)
-
-
 @pytest.mark.parametrize(
     ("dim", "sizes", "positive"),
     pairs([1, 5, 384, 2000], [(1, 1), (1e4, 1e-3), (1e-20, 1e-20), (1e-38, 1), (1, 1e-44), (1e15, 1e15)], [False, True]),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lucene_reference
-from beirflow.families.lexical.bm25 import LENGTHS, FieldStatistics, idfs, inverse_norms, length_codes
+from beirflow.families.lexical.bm25 import LENGTHS, length_codes
 
 GOLDEN = json.loads((Path(__file__).parents[3] / "data/lucene_golden.json").read_text(encoding="utf-8"))
 
@@ -20,15 +20,3 @@ def test_codes_stand_for_lucenes_lengths() -> None:
 @given(st.integers(0, 2**31 - 1))
 def test_lengths_are_rounded_down_to_four_bits(length: int) -> None:
     assert LENGTHS[length_codes(np.array([length]))[0]] == lucene_reference.decoded_length(length)
-
-
-def test_the_idf_is_rounded_to_float32_once() -> None:
-    assert idfs(np.array([3]), 10) == np.float32(np.log(1 + 7.5 / 3.5))
-
-
-def test_with_k1_of_0_counts_do_not_matter() -> None:
-    assert np.isinf(inverse_norms(FieldStatistics(10, 100), 0.0, 0.4)).all()
-
-
-def test_with_b_of_0_lengths_do_not_matter() -> None:
-    assert len(set(inverse_norms(FieldStatistics(10, 100), 0.9, 0.0).tolist())) == 1

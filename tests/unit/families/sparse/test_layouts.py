@@ -143,19 +143,6 @@ def test_routes_that_are_not_understood_are_refused(tmp_path: Path, changes: dic
         read(tmp_path)
 
 
-def test_an_index_names_parts_of_the_weights_beside_it(tmp_path: Path) -> None:
-    write(tmp_path, ENCODER)
-    (tmp_path / "model.safetensors").unlink()
-    write(tmp_path, {"model.safetensors.index.json": {"weight_map": {"a": "model-1.safetensors", "b": "model-1.safetensors"}}})
-    with pytest.raises(ModelError, match=r"model-1\.safetensors is missing, though its index"):
-        read(tmp_path)
-    write(tmp_path, {"model-1.safetensors": ""})
-    assert read(tmp_path).documents.weights == (tmp_path / "model-1.safetensors",)
-    write(tmp_path, {"model.safetensors.index.json": {"weight_map": {"a": "model-1.safetensors", "b": "../model-2.safetensors"}}})
-    with pytest.raises(ModelError, match="names weights outside its folder"):
-        read(tmp_path)
-
-
 def test_a_table_that_is_elsewhere_is_refused(tmp_path: Path) -> None:
     write(tmp_path, ROUTED)
     (tmp_path / "query_0_Static/idf.json").unlink()
