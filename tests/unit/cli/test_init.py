@@ -147,7 +147,6 @@ def test_a_file_that_is_there_stays_unless_it_may_be_replaced() -> None:
         (["--corpus", "file.jsonl"], "is a file"),
         (["--model", "./nowhere"], "nothing is there"),
         (["--model", "empty"], "has no config.json"),
-        (["--model", "package:no_such_package/model"], "not installed"),
         (["--model", "org/name"], "org/name@<40 digits>"),
         (["--model", f"org/name@{REVISION}", "--family", "spare"], "did you mean 'sparse'"),
         (["--results", "file.jsonl"], "is a file"),

@@ -13,7 +13,6 @@ from beir_writer import write_beir
 from beirflow.config.load import load_experiment
 from beirflow.core.errors import DataError
 from beirflow.core.layout import POSTINGS, RUN, RUN_RECORD
-from beirflow.families import answers
 from beirflow.families.answers import NoAnswerError
 from beirflow.families.dense import chunk
 from beirflow.families.dense.chunk import Sizes
@@ -98,7 +97,7 @@ def test_postings_of_another_run_and_those_that_do_not_fit_into_memory_are_refus
 ) -> None:
     system = System("one", "lexical", ONE)
     with monkeypatch.context() as little:
-        little.setattr(answers.psutil, "virtual_memory", lambda: SimpleNamespace(available=1000))
+        little.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=1000))
         with pytest.raises(NoAnswerError, match=r"GB of memory are needed to hold what is searched, and 0\.0 GB are free"):
             answered(made.results, DATASET, [system], made.top_k)
     damage(made.path(POSTINGS, chunk=1))

@@ -124,14 +124,23 @@ def snakemake(log: str | Path, *wildcards: str, **params: Any) -> Any:
     return SimpleNamespace(log=[str(log)], wildcards=list(wildcards), params=params, output=[])
 
 
-def test_an_error_for_people_is_its_message_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    log = tmp_path / "logs/audit.log"
+@pytest.mark.parametrize(
+    ("error", "streams", "more"),
+    [
+        (DataError, ("", "ERROR: corpus.jsonl:3: 100 % wrong\n"), {}),
+        (VerdictError, ("corpus.jsonl:3: 100 % wrong\n", ""), {"verdict": True}),
+    ],
+)
+def test_an_error_for_people_is_its_message_alone_and_a_verdict_the_text_of_a_job(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], error: type[Exception], streams: tuple[str, str], more: dict[str, bool]
+) -> None:
+    log, said = tmp_path / "logs/audit.log", "corpus.jsonl:3: 100 % wrong"
     with pytest.raises(SystemExit) as exit_, job(snakemake(log)):
-        raise DataError("corpus.jsonl:3: 100 % wrong")
+        raise error(said)
     assert exit_.value.code == 1
-    assert capsys.readouterr().err == "ERROR: corpus.jsonl:3: 100 % wrong\n"
-    assert log.read_text().endswith(" ERROR corpus.jsonl:3: 100 % wrong\n")
-    assert read_json(tmp_path / "logs/audit.error.json") == {"error": "corpus.jsonl:3: 100 % wrong"}
+    assert capsys.readouterr() == streams
+    assert log.read_text().endswith(f" {said}\n")
+    assert read_json(tmp_path / "logs/audit.error.json") == {"error": said, **more}
 
 
 def test_an_error_that_the_disk_refused_is_explained_by_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,18 +155,6 @@ def test_an_error_that_the_disk_refused_is_explained_by_the_disk(tmp_path: Path,
     error, verdict = logged_error(str(log))
     assert "the disk is full" in error
     assert not verdict
-
-
-def test_a_verdict_is_printed_as_the_text_of_a_job_and_marked_for_the_terminal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    log = tmp_path / "logs/audit.log"
-    with pytest.raises(SystemExit) as exit_, job(snakemake(log)):
-        raise VerdictError("The audit failed:\n  summary.csv differs")
-    assert exit_.value.code == 1
-    assert capsys.readouterr() == ("The audit failed:\n  summary.csv differs\n", "")
-    assert "The audit failed" in log.read_text()
-    assert read_json(tmp_path / "logs/audit.error.json") == {"error": "The audit failed:\n  summary.csv differs", "verdict": True}
 
 
 def test_extensions_observe_a_job_that_makes_something_until_it_ends_and_none_that_looks(

@@ -15,15 +15,18 @@ def chunks() -> tuple[Any, Overall]:
     return clock, Overall({0: Expected("prepare_corpus", 2.0), **large, 5: last}, lambda: clock.now)
 
 
+def run(clock: Any, overall: Overall, number: int, until: float) -> None:
+    """A job that runs until then."""
+    overall.begin(number, f"job {number}")
+    clock.now = until
+    overall.end(number)
+
+
 def test_the_share_is_that_of_the_work_and_what_jobs_took_corrects_the_time_left() -> None:
     clock, overall = chunks()
-    overall.begin(0, "prepare x")
-    clock.now = 2.0
-    overall.end(0)
+    run(clock, overall, 0, 2.0)
     assert overall.line().startswith("5% of the work, 0 of 4,000 documents encoded or indexed, 0 of 1 evaluations")
-    overall.begin(1, "encode chunk 0 of x with y")
-    clock.now = 102.0
-    overall.end(1)
+    run(clock, overall, 1, 102.0)
     overall.begin(2, "encode chunk 1 of x with y")
     clock.now = 152.0
     # 2 + 10 + half of 10 of the 43 seconds that were expected are done; 250 of those that it takes are left, and the evaluation.
@@ -56,26 +59,20 @@ def test_a_job_that_takes_longer_than_thought_is_not_taken_for_done() -> None:
 
 def test_what_has_not_run_yet_takes_as_much_longer_as_what_has() -> None:
     clock, overall = chunks()
-    overall.begin(0, "prepare x")
-    clock.now = 10.0
-    overall.end(0)
+    run(clock, overall, 0, 10.0)
     assert overall.seconds_left() == pytest.approx((10 + 0.43) / (2 + 0.43) * 41)
 
 
 def test_a_start_that_took_ten_seconds_does_not_make_days_of_an_hour() -> None:
     clock = SimpleNamespace(now=0.0)
     overall = Overall({0: Expected("prepare_corpus", 0.8), 1: Expected("encode_chunk", 3600.0)}, lambda: clock.now)
-    overall.begin(0, "prepare x")
-    clock.now = 12.0
-    overall.end(0)
+    run(clock, overall, 0, 12.0)
     assert 3600 < overall.seconds_left() < 5400
 
 
 def test_the_share_that_such_a_job_reports_decides_the_time_left() -> None:
     clock, overall = chunks()
-    overall.begin(0, "prepare x")
-    clock.now = 2.0
-    overall.end(0)
+    run(clock, overall, 0, 2.0)
     overall.begin(1, "encode", lambda: 0.25)
     clock.now = 7.0
     assert overall.seconds_left() == pytest.approx(36)  # half of the job, three more and the evaluation

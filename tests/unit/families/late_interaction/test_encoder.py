@@ -232,7 +232,6 @@ def beside(name: str, place: str = "") -> Callable[[Path], None]:
             r"cuts .* beginning, where the model was trained with the marker '\[unused0\]'",
         ),
         (save_colbert, changed(METADATA_FILE, query_token_id="[unused7]"), r"does not know the marker '\[unused7\]'"),
-        (save_colbert, changed(METADATA_FILE, query_maxlen=65), "max_length is 65, but the model reads at most 64"),
         (partial(save_pylate, kind="fnet"), lambda folder: None, "gives a text different vectors alone and in a batch"),
         (save_colbert, without_special_tokens, r"begins no text with a special token, after which the marker '\[unused0\]' belo"),
         (

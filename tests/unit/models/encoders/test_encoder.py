@@ -209,11 +209,6 @@ def test_weights_that_are_missing_are_named_unless_they_are_not_used(tiny_bert: 
         tiny_encoder(own_bert)
 
 
-def test_a_maximum_length_beyond_the_model_is_an_error(tiny_bert: Path) -> None:
-    with pytest.raises(ModelError, match="max_length is 65, but the model reads at most 64 tokens"):
-        tiny_encoder(tiny_bert, max_length=65)
-
-
 @pytest.mark.parametrize(
     ("model_type", "padding"), [("roberta", 0), ("roberta", 1), ("xlm-roberta", 1), ("camembert", 1), ("mpnet", 1)]
 )
