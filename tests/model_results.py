@@ -66,9 +66,13 @@ class ModelResults(LexicalResults, Generic[SettingsT]):
 
     def fetch(self, settings: SettingsT) -> str:
         """Write the record of the model; gives its path."""
-        path = self.path(layout.MODEL, system=settings.name)
+        path = self.model_of(settings.name)
         fetch_model(system=settings, configured=self.configured, output_path=path, job=self.job("fetch_model"))
         return path
+
+    def model_of(self, system: str) -> str:
+        """The record of the model of a system."""
+        return self.path(layout.MODEL, system=system)
 
     def make(self, settings: SettingsT, chunk: int | None = None, **how: Any) -> str:
         """Write the file of a chunk, or of the queries; gives its path."""
@@ -81,8 +85,7 @@ class ModelResults(LexicalResults, Generic[SettingsT]):
     def search(self, step: Step, system: str, number: int, drop: bool, **arguments: Any) -> str:
         """Run the step that writes the candidates of a chunk; gives their path."""
         path = self.path(layout.CANDIDATES, system=system, chunk=number)
-        files = {"queries": layout.QUERIES, "documents": layout.DOCUMENTS, "model": layout.MODEL}
-        inputs = {name: self.path(pattern, system=system) for name, pattern in files.items()}
+        inputs = {"queries": self.path(layout.QUERIES), "documents": self.path(layout.DOCUMENTS), "model": self.model_of(system)}
         outputs = [path, self.path(layout.CANDIDATES_RECORD, system=system, chunk=number)]
         steps.run(step, self.job("search"), outputs, **inputs, retrieval=Retrieval(self.top_k, drop), **arguments)
         return path
@@ -98,8 +101,8 @@ class ModelResults(LexicalResults, Generic[SettingsT]):
         read: dict[str, Any] = {"queries": self.path(layout.QUERIES)}
         if chunk is not None:
             read = {"documents": self.path(layout.DOCUMENTS), "chunk": chunk}
-        model = self.path(layout.MODEL, system=system)
-        steps.run(step, self.job(step.name), [path, str(record_of(path))], model=model, **read, **arguments)
+        outputs = [path, str(record_of(path))]
+        steps.run(step, self.job(step.name), outputs, model=self.model_of(system), **read, **arguments)
         return path
 
     def make_all(self, settings: SettingsT, **how: Any) -> Self:
@@ -129,7 +132,7 @@ class VectorResults(ModelResults[EncoderSettings]):
     configured: ClassVar = ["pooling", "similarity"]
 
     def make(self, settings: EncoderSettings, chunk: int | None = None, **how: Any) -> str:
-        encoding = Encoding(settings, self.path(layout.MODEL, system=settings.name), **COMPUTING | how)
+        encoding = Encoding(settings, self.model_of(settings.name), **COMPUTING | how)
         return self.represent(encode_queries if chunk is None else encode_chunk, settings.name, chunk, encoding=encoding)
 
     def find(self, settings: EncoderSettings, chunk: int = 0, *, drop: bool = True, threads: int = 1) -> str:
@@ -142,8 +145,7 @@ class LateResults(ModelResults[LateSettings]):
     of_chunk, of_queries = layout.TOKEN_VECTORS, layout.QUERY_TOKEN_VECTORS
 
     def make(self, settings: LateSettings, chunk: int | None = None, **how: Any) -> str:
-        model = self.path(layout.MODEL, system=settings.name)
-        encoding = TokenEncoding(settings.for_dataset(DATASET), model, **COMPUTING | how)
+        encoding = TokenEncoding(settings.for_dataset(DATASET), self.model_of(settings.name), **COMPUTING | how)
         return self.represent(encode_query_tokens if chunk is None else encode_tokens, settings.name, chunk, encoding=encoding)
 
     def find(self, settings: LateSettings, chunk: int = 0, *, drop: bool = True, threads: int = 1) -> str:
@@ -160,7 +162,7 @@ class SparseResults(ModelResults[SparseSettings]):
         return self.path(layout.EXPANSION, expansion=settings.added.name, chunk=chunk) if settings.added else None
 
     def make(self, settings: SparseSettings, chunk: int | None = None, **how: Any) -> str:
-        weighing = Weighing(settings, self.path(layout.MODEL, system=settings.name), **COMPUTING | how)
+        weighing = Weighing(settings, self.model_of(settings.name), **COMPUTING | how)
         if chunk is None:
             return self.represent(weigh_queries, settings.name, chunk, weighing=weighing)
         return self.represent(weigh_chunk, settings.name, chunk, weighing=weighing, expansion=self.added_to(settings, chunk))

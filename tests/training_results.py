@@ -4,27 +4,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import steps
 from beirflow.core import layout
 from beirflow.core.records import read_json
 from beirflow.extensions.expansions.making import Making
 from beirflow.extensions.expansions.writer import write_queries
 from beirflow.extensions.genq.settings import Training
 from beirflow.extensions.genq.train_encoder import train_encoder
-from beirflow.families.dense.encode import Encoding, encode_chunk, encode_queries
-from beirflow.families.dense.search import search_chunk
 from beirflow.models.computing.model_settings import Computing
 from beirflow.models.model_files import fetch_model
 from beirflow.models.model_places import next_to_record
 from beirflow.models.settings import EncoderSettings
-from beirflow.ranking.searched import Retrieval
-from lexical_results import LexicalResults
 from lucene_reference import Document
+from model_results import VectorResults
 
 SYSTEM = "trained"
 
 
-class TrainingResults(LexicalResults):
+class TrainingResults(VectorResults):
     """A prepared corpus, for whose documents queries are written, on which an encoder is trained."""
 
     def __init__(
@@ -33,6 +29,9 @@ class TrainingResults(LexicalResults):
         super().__init__(folder, corpus, {"q": "w1"}, size=size)
         self.encoder = EncoderSettings(SYSTEM, str(base), **{"pooling": "mean", **settings})
         self.training = training
+
+    def model_of(self, system: str) -> str:
+        return self.of_system(layout.MODEL_OF_DATASET_RECORD)
 
     def of_system(self, pattern: Any, **names: Any) -> str:
         """A file of the system."""
@@ -68,45 +67,13 @@ class TrainingResults(LexicalResults):
         )
         return Path(self.of_system(layout.MODEL_OF_DATASET))
 
-    def search_trained(self, similarity: str = "cosine") -> dict[str, Any]:
+    def search_trained(self) -> dict[str, Any]:
         """Encode queries and corpus with the trained encoder, search and merge; gives the record of the run."""
         record = self.of_system(layout.MODEL_OF_DATASET_RECORD)
         settings = next_to_record(replace(self.encoder, model="", weights="model.safetensors"), record)
-        encoding, queries = Encoding(settings, record, precision="float32", device="cpu"), self.of_system(layout.QUERY_VECTORS)
-        steps.run(
-            encode_queries,
-            self.job("encode_queries"),
-            [queries, self.of_system(layout.QUERY_VECTORS_RECORD)],
-            queries=self.path(layout.QUERIES),
-            model=record,
-            encoding=encoding,
-        )
-        for chunk in range(self.chunks):
-            vectors = self.of_system(layout.CHUNK_VECTORS, chunk=chunk)
-            steps.run(
-                encode_chunk,
-                self.job("encode_chunk"),
-                [vectors, self.of_system(layout.CHUNK_VECTORS_RECORD, chunk=chunk)],
-                documents=self.path(layout.DOCUMENTS),
-                model=record,
-                chunk=chunk,
-                encoding=encoding,
-            )
-            steps.run(
-                search_chunk,
-                self.job("search_chunk"),
-                [self.of_system(layout.CANDIDATES, chunk=chunk), self.of_system(layout.CANDIDATES_RECORD, chunk=chunk)],
-                queries=self.path(layout.QUERIES),
-                documents=self.path(layout.DOCUMENTS),
-                model=record,
-                query_vectors=queries,
-                chunk_vectors=vectors,
-                chunk=chunk,
-                similarity=similarity,
-                retrieval=Retrieval(self.top_k, drop_self_matches=True),
-                device="cpu",
-            )
-        self.merge(SYSTEM)
+        for chunk in (None, *range(self.chunks)):
+            self.make(settings, chunk)
+        self.find_all(settings)
         return self.record(layout.RUN_RECORD, system=SYSTEM)
 
     def trained(self) -> dict[str, Any]:

@@ -42,20 +42,13 @@ def written(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Traini
     return made
 
 
-def copied(written: TrainingResults, folder: Path) -> TrainingResults:
-    """A copy that may be changed."""
-    copy = object.__new__(TrainingResults)
-    copy.__dict__ |= written.__dict__ | {"results": Path(shutil.copytree(written.results, folder / "results"))}
-    return copy
-
-
 def weights(folder: Path) -> bytes:
     return (folder / "model.safetensors").read_bytes()
 
 
 @pytest.fixture(scope="module")
 def undisturbed(written: TrainingResults, tmp_path_factory: pytest.TempPathFactory) -> TrainingResults:
-    made = copied(written, tmp_path_factory.mktemp("undisturbed"))
+    made = written.copied(tmp_path_factory.mktemp("undisturbed"))
     made.train()
     return made
 
@@ -112,7 +105,7 @@ class EndedError(Exception):
 
 def interrupted(written: TrainingResults, folder: Path, monkeypatch: Patch, after: int) -> TrainingResults:
     """A copy in which a training was ended after some steps; checkpoints are written after every step from now on."""
-    made, add = copied(written, folder), checkpoint.Checkpoint.add
+    made, add = written.copied(folder), checkpoint.Checkpoint.add
 
     def ending(self: checkpoint.Checkpoint, *arguments: Any) -> None:
         add(self, *arguments)
@@ -152,13 +145,13 @@ def test_a_training_that_was_ended_comes_to_the_same_weights(
 def test_a_checkpoint_of_something_else_is_not_gone_on_from(
     written: TrainingResults, undisturbed: TrainingResults, tmp_path: Path, monkeypatch: Patch, kind: str, caplog: Log
 ) -> None:
-    made = copied(written, tmp_path)
+    made = written.copied(tmp_path)
     path = Path(made.of_system(TRAINING_CHECKPOINT))
     path.parent.mkdir(exist_ok=True)
     if kind == "torn":
         path.write_bytes(b"PK\x03\x04 torn")
     else:
-        other = copied(written, tmp_path / "other")
+        other = written.copied(tmp_path / "other")
         other.training = replace(written.training, learning_rate=1e-2)
         shutil.copy(interrupted(other, tmp_path / "ended", monkeypatch, 2).of_system(TRAINING_CHECKPOINT), path)
     assert weights(made.train()) == weights(Path(undisturbed.of_system(MODEL_OF_DATASET)))
@@ -173,7 +166,7 @@ def refused(made: TrainingResults, error: type[Exception], message: str) -> None
 
 
 def test_queries_from_two_versions_of_a_file_are_refused(written: TrainingResults, tmp_path: Path) -> None:
-    made, source = copied(written, tmp_path), tmp_path / "given.jsonl"
+    made, source = written.copied(tmp_path), tmp_path / "given.jsonl"
     made.training = Training({"path": str(source)}, batch=8)
     for chunk in range(made.chunks):
         source.write_text("".join(json.dumps({"id": i, "queries": [f"w{min(chunk, 1)}"]}) + "\n" for i, *_ in CORPUS))
@@ -184,7 +177,7 @@ def test_queries_from_two_versions_of_a_file_are_refused(written: TrainingResult
 def test_too_few_pairs_for_a_batch_and_a_loss_that_is_no_number_are_refused(
     written: TrainingResults, tmp_path: Path, monkeypatch: Patch
 ) -> None:
-    made = copied(written, tmp_path)
+    made = written.copied(tmp_path)
     made.training = replace(written.training, batch=21)
     refused(made, ConfigError, r"queries were written for \d+ documents, too few for one batch of 21 pairs")
     assert not Path(made.of_system(MODEL_OF_DATASET)).parent.exists()

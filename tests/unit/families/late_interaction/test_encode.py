@@ -1,24 +1,19 @@
 """The steps of a system of late interaction, one by one: the run is that of brute force, whatever the chunks and threads."""
 
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from answering import answered
-from beirflow.core.errors import BeirflowError
 from beirflow.core.layout import DOCUMENTS, MODEL, QUERY_TOKEN_VECTORS_RECORD, RUN_RECORD, TOKEN_VECTORS, TOKEN_VECTORS_RECORD
-from beirflow.core.records import read_json, write_json
 from beirflow.families.late_interaction import vectors
 from beirflow.families.late_interaction.encoder import TokenEncoder
 from beirflow.families.late_interaction.settings import LateSettings
 from beirflow.families.late_interaction.vectors import TokenVectors
 from beirflow.families.system import System
-from lexical_results import DATASET, Row, damage, rows_of
+from lexical_results import DATASET, Row, rows_of
 from model_results import LateResults, random_corpus
-from tiny_bert import change_weights, having_row
 from tiny_colbert import DIM, save_colbert
 from token_vectors import best, text_scores
 
@@ -63,18 +58,6 @@ def test_the_run_is_that_of_brute_force(tmp_path: Path, settings: LateSettings) 
     assert record["bytes"]["index"] > 0
 
 
-def test_chunks_segments_and_threads_change_no_byte_of_the_run(
-    tmp_path: Path, settings: LateSettings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every text is a batch of its own, so that the same vectors are stored."""
-    runs = set()
-    for number, made in enumerate(LateResults.shuffled(tmp_path, CORPUS[:12], TEXTS, sizes=(3, 7, 1000))):
-        monkeypatch.setattr(vectors, "SEGMENT_TOKENS", (1 << 17, 40, 9)[number])
-        made.make_all(settings, token_budget=1)
-        runs.add(Path(made.find_all(settings, threads=1 + number)).read_bytes())
-    assert len(runs) == 1
-
-
 @pytest.mark.usefixtures("threads_as_before")
 def test_answers_to_one_query_at_a_time_are_the_run(
     tmp_path: Path, settings: LateSettings, monkeypatch: pytest.MonkeyPatch
@@ -106,43 +89,3 @@ def test_vectors_say_what_they_were_made_from(small: LateResults) -> None:
     assert queries["encoder"]["expansion"] == {"length": 9, "attend": False, "token": None, "cut": True}
     assert (queries["encoder"]["max_length"], queries["encoder"]["overridden"]) == (9, ["query_length"])
     assert queries["counts"]["vectors_of_queries"] == 9 * len(TEXTS)
-
-
-def another_dimension(small: LateResults) -> None:
-    path = Path(small.path(QUERY_TOKEN_VECTORS_RECORD, system="s"))
-    write_json(path, read_json(path) | {"dim": 3})
-
-
-def another_model(small: LateResults) -> None:
-    path = Path(small.path(MODEL, system="s"))
-    write_json(path, read_json(path) | {"model": "x"})
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda small: damage(small.path(TOKEN_VECTORS, system="s", chunk=0)), r"chunk-0\.arrow: .*damaged or replaced"),
-        (another_dimension, r"has dimensions 16, but .*queries\.arrow has 3"),
-        (another_model, "models/s.json"),
-    ],
-)
-def test_what_was_changed_is_not_searched(small: LateResults, settings: LateSettings, change: Callable, message: str) -> None:
-    change(small)
-    with pytest.raises(BeirflowError, match=message):
-        small.find(settings)
-    assert not list(Path(small.results).glob("candidates/**/chunk-*"))
-
-
-def test_another_model_than_was_fetched_is_refused(small: LateResults, settings: LateSettings, tmp_path: Path) -> None:
-    other = replace(settings, model=str(save_colbert(tmp_path / "other", seed=5)))
-    with pytest.raises(BeirflowError, match=r"has another model\.safetensors than recorded"):
-        small.make(other, 0)
-
-
-def test_a_vector_that_is_not_finite_names_its_text(small: LateResults, tmp_path: Path) -> None:
-    folder = save_colbert(tmp_path / "broken")
-    change_weights(folder, having_row("bert.embeddings.word_embeddings.weight", 8, np.nan))
-    broken = LateSettings("broken", model=str(folder))
-    small.fetch(broken)
-    with pytest.raises(BeirflowError, match=r"system broken: .* query_id 'q2' holds infinity or not-a-number"):
-        small.make(broken)

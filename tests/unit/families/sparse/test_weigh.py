@@ -1,6 +1,5 @@
 """The steps of a sparse system, one by one: the run is that of brute force over the weights, whatever the chunks and threads."""
 
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -10,17 +9,17 @@ import pytest
 
 from answering import answered
 from beirflow.core.layout import DOCUMENTS, MODEL, RUN_RECORD, TERM_WEIGHTS, TERM_WEIGHTS_RECORD
-from beirflow.core.records import read_json, write_json
+from beirflow.core.records import read_json
 from beirflow.families.sparse import files
 from beirflow.families.sparse.files import Rows, quantized
 from beirflow.families.sparse.layouts import read_parts
 from beirflow.families.sparse.settings import SparseSettings
 from beirflow.families.sparse.weigher import Weigher
 from beirflow.families.system import System
-from lexical_results import DATASET, Row, damage, refused, rows_of
+from lexical_results import DATASET, Row, refused, rows_of
 from model_results import SparseResults, random_corpus
 from run_results import ranked
-from tiny_bert import WORDS, change_weights, having_row
+from tiny_bert import WORDS, change_weights
 from tiny_sparse import save_masked_lm, spread
 
 CORPUS = random_corpus(40)
@@ -80,18 +79,6 @@ def test_the_run_and_answers_to_one_query_at_a_time_are_those_of_brute_force(
     assert [row for row in answers if row[0][0] != "d"] == [row for row in found if row[0][0] != "d"]
 
 
-def test_chunks_segments_threads_and_batches_change_no_byte_of_the_run(
-    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Integers do not feel what the order of a sum does to the last bit of a weight; equal texts tie in any case."""
-    settings, runs = SparseSettings("s", model=str(model), quantize="lucene"), set()
-    for number, made in enumerate(SparseResults.shuffled(tmp_path, CORPUS[:12], TEXTS, sizes=(3, 7, 1000))):
-        monkeypatch.setattr(files, "SEGMENT_DOCUMENTS", (1 << 15, 4, 1)[number])
-        made.make_all(settings, token_budget=(1, 50, "auto")[number])
-        runs.add(Path(made.find_all(settings, threads=1 + number)).read_bytes())
-    assert len(runs) == 1
-
-
 @pytest.mark.parametrize(("token_budget", "tolerance"), [(1, 0), ("auto", 1e-5)])
 def test_chunks_change_scores_only_by_the_batches_of_the_encoder(
     tmp_path: Path, model: Path, token_budget: int | str, tolerance: float
@@ -123,51 +110,6 @@ def test_weights_say_what_they_were_made_from(small: SparseResults) -> None:
     assert record["distinct_texts"] <= record["rows"]
     assert set(record["seconds"]) == {"load", "index"}
     assert read_json(model)["files"].keys() == {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
-
-
-def test_what_was_damaged_or_belongs_elsewhere_is_refused(small: SparseResults, model: Path) -> None:
-    settings = SparseSettings("s", model=str(model))
-    search = lambda: small.find(settings)  # noqa: E731
-    path = small.path(TERM_WEIGHTS, system="s", chunk=0)
-    content = Path(path).read_bytes()
-    damage(path)
-    refused(search, small.results, "damaged|sha256")
-    Path(path).write_bytes(content)
-    refused(lambda: small.find(replace(settings, quantize="lucene")), small.results, "cannot be read")
-    record_path = path.replace(".arrow", ".json")
-    record = read_json(record_path)
-    for change, says in (
-        ({"made": record["made"] | {"precision": "bfloat16"}}, "has precision bfloat16, but .* has float32"),
-        ({"rows": 5}, "found 5 texts, expected 1"),
-        ({"system": "other"}, "other"),
-        ({"inputs": record["inputs"] | {"models/s.json": "0" * 64}}, r"models/s\.json"),
-    ):
-        write_json(record_path, record | change)
-        refused(search, small.results, says)
-    small.make(settings, 0)
-    assert small.find(settings)
-    model_path = small.path(MODEL, system="s")
-    write_json(model_path, read_json(model_path) | {"revision": "another"})
-    refused(search, small.results, r"it was made from the models/s\.json")
-
-
-def test_a_model_that_changed_since_it_was_fetched_is_refused(tmp_path: Path) -> None:
-    folder = save_masked_lm(tmp_path / "model")
-    settings = SparseSettings("s", model=str(folder))
-    made = SparseResults(tmp_path / "results", CORPUS, TEXTS)
-    made.fetch(settings)
-    (folder / "config.json").write_text((folder / "config.json").read_text() + " ")
-    refused(lambda: made.make(settings), made.results, "has another config.json than recorded")
-
-
-def test_a_weight_that_is_no_number_names_the_document(tmp_path: Path) -> None:
-    folder = save_masked_lm(tmp_path / "model")
-    change_weights(folder, having_row("bert.embeddings.position_embeddings.weight", 20, np.nan))
-    settings = SparseSettings("s", model=str(folder))
-    corpus = [*CORPUS, ("long", "", " ".join(WORDS[:30])), ("other", "", " ".join(WORDS[:30]))]
-    made = SparseResults(tmp_path / "results", corpus, TEXTS)
-    made.fetch(settings)
-    refused(lambda: made.make(settings, 0), made.results, "doc_id '(long|other)' holds infinity or not-a-number")
 
 
 def test_queries_may_have_a_model_of_their_own_with_the_same_vocabulary(tmp_path: Path, model: Path) -> None:
