@@ -15,7 +15,6 @@ import pytest
 
 from beir_writer import write_beir
 from beirflow import SNAKEFILE
-from beirflow.audit.scratch import params_without
 from beirflow.config.load import load_experiment
 from beirflow.core import layout
 from beirflow.core.errors import VerdictError
@@ -27,6 +26,7 @@ from beirflow.ranking.candidates import COLUMNS, Candidates
 from beirflow.run.rule_call import call_rule
 from beirflow.run.rule_job import COMMAND, Named, RuleJob
 from beirflow.run.rules_of_snakefile import rule_jobs
+from beirflow.run.scratch import params_without
 from cache_entries import (
     DAMAGED,
     change_fields,
