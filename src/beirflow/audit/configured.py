@@ -196,16 +196,10 @@ def _check_system(chain: Chain, auditor: Experiment, name: str, found: Mapping[s
 
 def _of_datasets_here(chain: Chain, there: dict[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
     """Return a definition without the analyzers of datasets that came into the catalogue after these results, which lack them."""
-    analyzers = there.get("settings", {}).get("analyzers")
-    if not analyzers:
-        return there
-    rows = [*part(chain.manifest, "datasets", kind=dict).items(), *chain.manifest.get(TUNED_ON, {}).items()]
-    names = {corpus.get("part_of") or row for row, corpora in rows for corpus in corpora}
-    known = {*names, *found.get("settings", {}).get("analyzers", {})}
-    return {
-        **there,
-        "settings": {**there["settings"], "analyzers": {name: analyzers[name] for name in analyzers if name in known}},
-    }
+    analyzers, stated = (each.get("settings", {}).get("analyzers", {}) for each in (there, found))
+    known = {*stated, *(corpus.get("part_of") or corpus["row"] for corpus in chain.corpora.values())}
+    kept = {"analyzers": {name: each for name, each in analyzers.items() if name in known}} if analyzers else {}
+    return {**there, "settings": {**there.get("settings", {}), **kept}}
 
 
 def _check_dataset(chain: Chain, auditor: Experiment, key: str, row: str) -> Iterator[Check]:
