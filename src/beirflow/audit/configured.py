@@ -184,7 +184,7 @@ def _check_system(chain: Chain, auditor: Experiment, name: str, found: Mapping[s
     if not expected:
         yield Check(NAME, NOT_CHECKED, f"{name}: settings not checked; neither catalogue nor your configuration has this system")
     for by, system in expected.items():
-        there = _of_datasets_here(chain, _as_json(asdict(system)), found)
+        there = definition(chain, system, found)
         stated = {**found, "trained_on": dict(found.get("trained_on", {}))}
         if by == BY_AUDITOR:
             stated, there = without_places(stated), without_places(there)
@@ -194,12 +194,14 @@ def _check_system(chain: Chain, auditor: Experiment, name: str, found: Mapping[s
             yield Check(NAME, NOT_CHECKED, f"{name}: the catalogue words the source of its training data otherwise: {source!r}")
 
 
-def _of_datasets_here(chain: Chain, there: dict[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a definition without the analyzers of datasets that came into the catalogue after these results, which lack them."""
+def definition(chain: Chain, system: System, found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a system as the manifest has it, without the analyzers of datasets that the catalogue got after these results."""
+    there: dict[str, Any] = _as_json(asdict(system))
     analyzers, stated = (each.get("settings", {}).get("analyzers", {}) for each in (there, found))
     known = {*stated, *(corpus.get("part_of") or corpus["row"] for corpus in chain.corpora.values())}
-    kept = {"analyzers": {name: each for name, each in analyzers.items() if name in known}} if analyzers else {}
-    return {**there, "settings": {**there.get("settings", {}), **kept}}
+    if analyzers:
+        there["settings"]["analyzers"] = {name: each for name, each in analyzers.items() if name in known}
+    return there
 
 
 def _check_dataset(chain: Chain, auditor: Experiment, key: str, row: str) -> Iterator[Check]:
