@@ -16,7 +16,7 @@ from beirflow.core.errors import BeirflowError
 from beirflow.core.extensions import additions_to, shown_files, with_extensions
 from beirflow.families.stage import RESULTS_OF_ONE, Task
 from beirflow.run.code_version import calls
-from beirflow.run.rule_job import Commands, signed
+from beirflow.run.rule_job import Commands, shell_command, signed
 from beirflow.run.undocumented import WorkflowRun
 
 this_run = WorkflowRun(workflow)
@@ -34,7 +34,7 @@ gpu_threads, gpu_places = gpu_share(experiment, this_run.limits)
 configured = this_run.options
 # A parameter of each rule, and what the rule runs. Snakemake compares the latter, so nothing of a machine is in it.
 command_of = Commands(rules, config, deploys=this_run.deploys, dry=this_run.is_dry).of
-RUN_JOB = this_run.shell("{params.command} {threads} {log:q}")
+RUN_JOB = shell_command(hidden=this_run.hides_commands)
 
 
 def job(rule, function, *functions, **makers):

@@ -25,6 +25,7 @@ from beirflow.core.extensions import with_extensions
 FURTHER = "--configfile"
 
 PROFILES = ("profile.yaml", "config.yaml", "config.v8+.yaml")  # names of the file of a profile
+CLUSTER = ("profile", "workflow_profile", "executor", "jobs")  # options that decide themselves how many jobs run at a time
 OWN_EXECUTORS = ("local", "dryrun", "touch")  # those of Snakemake itself
 
 OPTIONS = "options"
@@ -120,8 +121,6 @@ def call_workflow(
     ``given`` are options of the command as a configuration, or None. Raise ConfigError for a configuration or a target that
     cannot be used; nothing has been written then.
     """
-    from beirflow.run.undocumented import CLUSTER
-
     files = [*config_files, *options.configfile]
     rest = [*(["--cores", options.cores] if options.cores is not None else []), *options.rest]
     snakemakes = _snakemakes(rest)

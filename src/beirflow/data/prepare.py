@@ -102,9 +102,6 @@ def prepare_corpus(
             qrels = qrels.replace_schema_metadata({RELEVANT_FROM: str(settings.relevant_from)})
         excluded = _counts_of_lists(queries, scan.ids)
         differences = _differences(source, expected, counts, None if settings.sample else excluded)
-        if differences and REVISION in source.assumed:
-            todo = "name a commit under custom.datasets, with a name of your own"
-            raise DataError(f"{source.assumed[REVISION]}, is another version: {'; '.join(differences)}; {todo}")
         lost, policy = unreachable(qrels, queries, scan.ids), self_matches or SelfMatches()
         check_self_matches(source, source.where(qrels_of(split)), policy, bool(differences), qrels, queries, lost)
         # What the scan no longer needs is room for the chunks.
@@ -303,7 +300,7 @@ def excluded_rows_of(lists: pa.Array, doc_ids: pa.Array) -> pa.Array:
 def _differences(
     source: DatasetSource, expected: Mapping[str, Any], counts: Mapping[str, int], excluded: Mapping[str, int] | None
 ) -> list[str]:
-    """Say how the data differ from those that the catalogue expects."""
+    """Say how the data differ from those that the catalogue expects; DataError where it was assumed which version they are."""
     differences = [
         f"{source.where(name)}: sha256 {source.digests[name]}, expected {digest}"
         for name, digest in expected["files"].items()
@@ -314,6 +311,9 @@ def _differences(
             differences.append(f"{counts[key]} {what}, expected {expected[key]}")
     if excluded is not None and (pairs := expected.get(EXCLUDED_PAIRS)) and excluded.get(EXCLUDED_PAIRS, 0) != pairs:
         differences.append(f"queries exclude {excluded.get(EXCLUDED_PAIRS, 0):,} documents, expected {pairs:,}")
+    if differences and REVISION in source.assumed:
+        todo = "name a commit under custom.datasets, with a name of your own"
+        raise DataError(f"{source.assumed[REVISION]}, is another version: {'; '.join(differences)}; {todo}")
     return differences
 
 

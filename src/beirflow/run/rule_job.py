@@ -124,6 +124,22 @@ class Command:
         return self._make()
 
 
+class HiddenCommand(str):
+    """Command of jobs in a plan that shows none, which Snakemake would format three times a job unless it were false."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        """Return False."""
+        return False
+
+
+def shell_command(*, hidden: bool) -> str:
+    """Return the command of all jobs, for ``shell:``, in a plan that shows it or hides it."""
+    command = "{params.command} {threads} {log:q}"
+    return HiddenCommand(command) if hidden else command
+
+
 def signed(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of a rule that knows its signature, for which Snakemake asks several times a job."""
     function.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]

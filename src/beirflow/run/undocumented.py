@@ -29,9 +29,6 @@ LOCKS = ".snakemake/locks"  # folder of the lists of what runs in a working dire
 TIMESTAMP = ".snakemake_timestamp"  # name of an empty file in each folder that is the output of a rule
 NOTES = ".snakemake/beirflow"  # our own folder next to Snakemake's notes, and as safe to delete
 
-CLUSTER = ("profile", "workflow_profile", "executor", "jobs")
-"""Options that decide themselves how many jobs run at a time."""
-
 DEFAULT_RATE = (100, 1)
 """Started jobs, and the seconds in which they may start, without ``--max-jobs-per-timespan``."""
 
@@ -75,16 +72,6 @@ class PlannedJob(NamedTuple):
     def computes(self) -> bool:
         """Test whether it calls one."""
         return bool(self.functions)
-
-
-class HiddenCommand(str):
-    """Command of jobs in a plan that shows none, which Snakemake would format three times a job unless it were false."""
-
-    __slots__ = ()
-
-    def __bool__(self) -> bool:
-        """Return False."""
-        return False
 
 
 class WorkflowRun:
@@ -141,12 +128,9 @@ class WorkflowRun:
 
     @property
     @otherwise(lambda: False, "a plan formats the command of each job, shown or not")
-    def _hides_commands(self) -> bool:
+    def hides_commands(self) -> bool:
+        """Test whether nothing is run but the plan printed, without the commands of its jobs."""
         return self.is_dry and not self._workflow.output_settings.printshellcmds
-
-    def shell(self, command: str) -> str:
-        """Return the command of all jobs, for ``shell:``."""
-        return HiddenCommand(command) if self._hides_commands else command
 
     @property
     def is_moved(self) -> bool:
@@ -255,7 +239,7 @@ class WorkflowRun:
                 self._name(job.rule),
                 dict(job.wildcards.items()),
                 bool(job.output),
-                _functions(job.rule),
+                tuple(value for value in job.rule.params if isinstance(value, str) and re.match(FUNCTION, value)),
                 "gpu" in job.rule.resources,
             )
             for job in self._workflow.dag.needrun_jobs()
@@ -297,10 +281,6 @@ class WorkflowRun:
         for job in self._workflow.dag.jobs:
             if self._name(job.rule) == rule and not self._workflow.dag.needrun(job) and any(map(os.path.exists, job.input[name])):
                 self._workflow.async_run(self._workflow.dag.handle_temp(job))
-
-
-def _functions(rule: Any) -> tuple[str, ...]:
-    return tuple(value for value in rule.params if isinstance(value, str) and re.match(FUNCTION, value))
 
 
 @otherwise(lambda: None, "failed jobs run again only if a requested file is missing")

@@ -20,6 +20,7 @@ from snakemake.settings.types import MaxJobsPerTimespan
 from beirflow.core.errors import ConfigError
 from beirflow.run import rules_of_snakefile, undocumented
 from beirflow.run.provenance import VERSIONS, check_version
+from beirflow.run.rule_job import shell_command
 from beirflow.run.undocumented import PlannedJob, WorkflowRun
 from record_log_stream import STREAM
 
@@ -139,11 +140,12 @@ def test_what_a_version_lacks_is_switched_off_with_a_sentence(caplog: pytest.Log
 @pytest.mark.parametrize(("dry", "shows"), [(True, False), (True, True), (False, False), (False, True)])
 def test_only_a_plan_that_shows_no_commands_formats_none(dry: bool, shows: bool) -> None:
     settings = SimpleNamespace(dryrun=dry, printshellcmds=shows)
-    command = WorkflowRun(SimpleNamespace(output_settings=settings, modifier=named("*"))).shell("run {threads}")
-    job: Any = SimpleNamespace(rule=SimpleNamespace(shellcmd=command), format_wildcards=lambda text: text.format(threads=2))
-    assert Job.shellcmd.fget(job) == (None if dry and not shows else "run 2")
+    hides = WorkflowRun(SimpleNamespace(output_settings=settings, modifier=named("*"))).hides_commands
+    command, shown = shell_command(hidden=hides), shell_command(hidden=False)
+    job: Any = SimpleNamespace(rule=SimpleNamespace(shellcmd=command), format_wildcards=str.upper)
+    assert Job.shellcmd.fget(job) == (None if dry and not shows else shown.upper())
     code = PersistenceBase._code.__wrapped__(None, job.rule)  # which --rerun-triggers code compares
-    assert code == "run {threads}"
+    assert code == str(shown)
 
 
 def test_the_limit_of_started_jobs_is_lifted_unless_the_command_line_has_another() -> None:
