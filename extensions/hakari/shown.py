@@ -1,4 +1,4 @@
-"""Means over HAKARI-Bench's tasks, by benchmark and by language, beside those of what its authors state by task."""
+"""Tables of the report: means over HAKARI-Bench's tasks, by benchmark and by language, with those of its authors' values."""
 
 from collections.abc import Iterator
 

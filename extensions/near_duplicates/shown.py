@@ -1,4 +1,4 @@
-"""Scores beside those without near-duplicates, in the report."""
+"""Table of the report: scores with and without queries that have near-duplicates in another corpus."""
 
 from collections.abc import Iterator
 
@@ -11,18 +11,18 @@ from beirflow.report.registry import table
 from beirflow.report.results import Results
 
 NOTE = (
-    "Without: over the queries that have no near-duplicate in the other corpus, and of which no relevant document has one."
-    " Fewer queries are others too, so compare changes between systems; ranks are those on a dataset."
+    "Without: the mean over queries that have no near-duplicate in the other corpus, and no relevant document with one. The"
+    " queries that are left may be easier or harder, so compare the changes of systems. Ranks are those on one dataset."
 )
 
 
 @table("results")
 def near_duplicates(results: Results) -> Iterator[Table]:
-    """Yield every system on each dataset with and without the queries that another corpus has too; none unless configured."""
+    """Yield the scores of every system with and without the queries that another corpus has; none unless configured."""
     parts, measure = [], results.main_measure
     for path, names in results.paths(layout.SCORES).items():
         found = read_named_csv(str(path))
-        if "measure" not in found:  # the pairs, which a folder has beside the scores
+        if "measure" not in found:  # the file of pairs, in the same folder
             continue
         found = found[(found["measure"] == measure) & found["system"].isin(results.system_names)].assign(**names)
         for key in ("all", "without_either"):
