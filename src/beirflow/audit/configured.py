@@ -20,7 +20,7 @@ from beirflow.data.catalogue.choice import check_own_names, corpora_named
 from beirflow.data.catalogue.dataset import Dataset
 from beirflow.data.catalogue.own_datasets import custom_dataset
 from beirflow.data.catalogue.schema import CATALOGUE, NO_SUCH_KEY, Problems
-from beirflow.families.system import System
+from beirflow.families.system import System, of_datasets
 from beirflow.ranking.run_settings import OF_THE_CORPUS, PLACES, without_places
 
 NAME = "the manifest matches its configuration"
@@ -67,7 +67,9 @@ def configured_experiment(chain: Chain, auditor: Experiment) -> Configured:
     documents = {name: part(record, "counts", "documents", kind=int) for name, record in records if record is not None}
     experiment = experiment_of(kept, documents, auditor)
     known = {
-        name: here for name, system in systems.items() if (here := auditor.systems.get(name)) and _same(auditor, system, here)
+        name: here
+        for name, system in systems.items()
+        if (here := auditor.systems.get(name)) and _same(chain, auditor, system, here)
     }
     datasets = {
         # For a sample of the documents, the number of documents of the source determines which are drawn.
@@ -88,14 +90,14 @@ def configured_experiment(chain: Chain, auditor: Experiment) -> Configured:
     return Configured(experiment, auditor, frozenset(known), moved, unknown)
 
 
-def _same(auditor: Experiment, system: System, other: System) -> bool:
+def _same(chain: Chain, auditor: Experiment, system: System, other: System) -> bool:
     """Test whether two systems are the same, and store their files at the same paths, apart from the places of their sources."""
     if system.family != other.family:
         return False
     family, known = auditor.families[system.family], list[Any]()
-    for settings in (system.settings, other.settings):
+    for settings, entry in ((each.settings, comparable(chain, as_json(asdict(each)))) for each in (system, other)):
         added = family.added(settings)
-        known.append((without_places(_as_json(asdict(settings))), family.in_paths(settings), added and added.name))
+        known.append((without_places(entry["settings"]), family.in_paths(settings), added and added.name))
     return bool(known[0] == known[1])
 
 
@@ -184,8 +186,8 @@ def _check_system(chain: Chain, auditor: Experiment, name: str, found: Mapping[s
     if not expected:
         yield Check(NAME, NOT_CHECKED, f"{name}: settings not checked; neither catalogue nor your configuration has this system")
     for by, system in expected.items():
-        there = definition(chain, system, found)
-        stated = {**found, "trained_on": dict(found.get("trained_on", {}))}
+        there = comparable(chain, as_json(asdict(system)))
+        stated = {**comparable(chain, found), "trained_on": dict(found.get("trained_on", {}))}
         if by == BY_AUDITOR:
             stated, there = without_places(stated), without_places(there)
         source, words = stated["trained_on"].pop("source", ""), there["trained_on"].pop("source", "")
@@ -194,14 +196,10 @@ def _check_system(chain: Chain, auditor: Experiment, name: str, found: Mapping[s
             yield Check(NAME, NOT_CHECKED, f"{name}: the catalogue words the source of its training data otherwise: {source!r}")
 
 
-def definition(chain: Chain, system: System, found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a system as the manifest has it, without the analyzers of datasets that the catalogue got after these results."""
-    there: dict[str, Any] = _as_json(asdict(system))
-    analyzers, stated = (each.get("settings", {}).get("analyzers", {}) for each in (there, found))
-    known = {*stated, *(corpus.get("part_of") or corpus["row"] for corpus in chain.corpora.values())}
-    if analyzers:
-        there["settings"]["analyzers"] = {name: each for name, each in analyzers.items() if name in known}
-    return there
+def comparable(chain: Chain, system: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a system of a manifest or a catalogue without the analyzers of datasets that are not of these results."""
+    rows = {corpus.get("part_of") or corpus["row"] for corpus in chain.corpora.values()}
+    return {**system, "settings": of_datasets(system["settings"], rows)}
 
 
 def _check_dataset(chain: Chain, auditor: Experiment, key: str, row: str) -> Iterator[Check]:
@@ -220,7 +218,7 @@ def _check_dataset(chain: Chain, auditor: Experiment, key: str, row: str) -> Ite
             there = ", ".join(corpus.name for corpus in chosen)
             yield chain.failed(NAME, MANIFEST, f"{MANIFEST}: {row} has the corpora {', '.join(names)}", f"{there}, by {by}")
             continue
-        for entry, corpus in zip(found, map(_as_json, map(asdict, chosen)), strict=True):
+        for entry, corpus in zip(found, map(as_json, map(asdict, chosen)), strict=True):
             one, other = (
                 {k: v for k, v in each.items() if v not in (None, {}) and (by != BY_AUDITOR or k in OF_A_CORPUS)}
                 for each in (entry, corpus)
@@ -238,7 +236,7 @@ def _compare(chain: Chain, what: str, found: Mapping[str, Any], expected: Mappin
             yield chain.failed(NAME, MANIFEST, f"{MANIFEST}: {key} of {what} is {short(here)}", f"{short(there)}, by {by}")
 
 
-def _as_json(value: Any) -> Any:
+def as_json(value: Any) -> Any:
     """Return a value as JSON represents it."""
     return json.loads(json.dumps(value))
 

@@ -1,12 +1,13 @@
 """Compare results with published ones, where the two are comparable."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 from beirflow.audit.chain import Chain
 from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, Result
-from beirflow.audit.configured import definition
+from beirflow.audit.configured import as_json, comparable
 from beirflow.audit.folder.reading import part
 from beirflow.config.experiment import Experiment
 from beirflow.config.systems import catalogue_systems
@@ -31,7 +32,8 @@ def _compare(chain: Chain, auditor: Experiment, path: str, result: Result) -> It
     (system, dataset), record = result, chain.record(path)
     known = catalogue_systems().get(system)
     found_system = part(chain.manifest, "systems", system, kind=dict)
-    is_certain = known and definition(chain, known, found_system) == found_system and part(record, "official_data") is True
+    is_known = known is not None and comparable(chain, as_json(asdict(known))) == comparable(chain, found_system)
+    is_certain = is_known and part(record, "official_data") is True
     references, measures = auditor.catalogue.references(system, dataset), part(record, "measures", kind=dict)
     if not references:
         found = f"the catalogue has no published score of {system} on {dataset}"

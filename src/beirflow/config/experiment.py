@@ -11,6 +11,7 @@ from beirflow.config.main_measure import main_measure
 from beirflow.core.addresses import shown
 from beirflow.core.extensions import extensions
 from beirflow.families.postings.names import ENGLISH
+from beirflow.families.system import of_datasets
 from beirflow.ranking.run_settings import ConfiguredRun
 
 MOST_THREADS = 8  # of a job that encodes or searches
@@ -52,10 +53,12 @@ class Experiment(Systems):
     @property
     def configured(self) -> dict[str, Any]:
         """Return the configuration as the manifest states it: without passwords, and without what changes no result."""
+        rows = {self.datasets[name].whole_row for _, name in self.needed_runs}
+        systems = {name: asdict(self.systems[name]) for name in self.needed_systems}
         influential = {key: value for key, value in self.config.items() if key not in NO_INFLUENCE}
         return {
             "configuration": influential | {"mirrors": shown(self.config["mirrors"])},
-            "systems": {name: asdict(self.systems[name]) for name in self.needed_systems},
+            "systems": {name: each | {"settings": of_datasets(each["settings"], rows)} for name, each in systems.items()},
             "datasets": self._corpora(self.chosen_rows),
             **({TUNED_ON: self._corpora(self.tuning_rows)} if self.tuning_rows else {}),
         }

@@ -3,7 +3,7 @@
 Apart from the interface of a family, whose changes run no job again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
@@ -37,6 +37,12 @@ class System:
     family: str
     settings: Any
     trained_on: TrainedOn = TrainedOn()
+
+
+def of_datasets(settings: Mapping[str, Any], rows: Container[str]) -> dict[str, Any]:
+    """Return settings without the analyzers of languages in which none of some datasets is; the catalogue has hundreds."""
+    analyzers = {row: each for row, each in settings.get("analyzers", {}).items() if row in rows}
+    return {**settings, **({"analyzers": analyzers} if "analyzers" in settings else {})}
 
 
 def system_of(name: str, entry: Mapping[str, Any]) -> System:
