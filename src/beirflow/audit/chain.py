@@ -21,6 +21,7 @@ from beirflow.audit.checks import (
     UNREADABLE,
     WARNING,
     Check,
+    FormatError,
     RecordError,
     Result,
     unique,
@@ -153,7 +154,7 @@ class Chain:
         """
         cause = path if repair is not None else str(getattr(error, "path", None) or path)
         affected = self.affected(path, results)
-        repair = repair or self.repair_command(cause)
+        repair = "" if isinstance(error, FormatError) else repair or self.repair_command(cause)
         if isinstance(error, FileNotFoundError):
             return Check(name, NOT_CHECKED, f"{cause}: {error.filename} is missing", "", (cause,), affected, repair)
         if isinstance(error, OSError) and error.errno in FULL:

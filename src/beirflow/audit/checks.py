@@ -43,6 +43,10 @@ class RecordError(Exception):
         self.path = path
 
 
+class FormatError(RecordError):
+    """A record has a format that this code does not read, so that no command here repairs it."""
+
+
 UNREADABLE = (
     OSError,
     ValueError,

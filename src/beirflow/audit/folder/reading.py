@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beirflow.audit.checks import UNREADABLE, RecordError
+from beirflow.audit.checks import UNREADABLE, FormatError, RecordError
 from beirflow.core.errors import DataError
 from beirflow.core.outside_json import parse_json
 from beirflow.core.records import RECORD_DIGEST, format_problem, read_json
@@ -48,7 +48,7 @@ def read_whole(file: Path, path: str) -> dict[str, Any]:
     if record.get("path") != path:
         raise RecordError(f"is the record of {record.get('path')!r}", path)
     if problem := format_problem(record):
-        raise RecordError(problem, path)
+        raise FormatError(problem, path)
     if not is_whole(file):
         raise RecordError(f"does not match its own {RECORD_DIGEST}, {record.get(RECORD_DIGEST)}", path)
     return record
