@@ -67,7 +67,8 @@ UNREADABLE = (
 
 def some(names: Sequence[str], most: int = 5) -> str:
     """Name the first of several files or the like, and how many others there are."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} others" if len(names) > most else "")
+    others = len(names) - most
+    return ", ".join(names[:most]) + (f" and {others} other{'s' if others > 1 else ''}" if others > 0 else "")
 
 
 def unique(results: Iterable[Result]) -> tuple[Result, ...]:
