@@ -141,7 +141,7 @@ def test_the_report_has_twins_beside_whole_datasets_and_the_order_that_others_st
     assert {row[2] for row in seen(order)} == {"+1.000"}
     heads = [as_markdown(table).splitlines()[0] for table in (clean, order)]
     assert "| Change of rank Found | " in heads[0]
-    assert heads[1].startswith("| Dataset | Beside | Spearman Ranks | ")
+    assert heads[1].startswith("| Dataset | Twin | Spearman Ranks | ")
     assert heads[1].endswith(" | Systems | Verdict |")
     vars(results).update(rows={"a": ["a"], "c": ["c"]})
     pairs_of.cache_clear()

@@ -11,8 +11,8 @@ from results_writer import write_metrics
 
 CONFIGURATION = {
     *("baseline", "carbon_intensity", "chunk_documents", "custom", "cutoffs", "data_dir", "datasets", "device"),
-    *("extra_judgements", "jobs_per_gpu", "keep_archives", "keep_representations", "main_measure", "mirrors", "precision"),
-    *("sample_queries", "sample_seed", "systems", "token_budget", "top_k"),
+    *("extra_judgements", "jobs_per_gpu", "keep_archives", "keep_representations", "main_measure", "mirrors"),
+    *("near_duplicates", "precision", "sample_queries", "sample_seed", "systems", "token_budget", "top_k"),
 }
 """Keys of the configuration that a manifest states."""
 
