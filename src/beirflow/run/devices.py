@@ -17,6 +17,8 @@ Result = TypeVar("Result")
 
 MOST_HALVINGS = 6  # halvings of blocks before a search fails: what takes the rest of the memory does not shrink with them
 
+PACKED_FOR = 4096  # vectors that a packed matrix is laid out for; others are multiplied, too
+
 OUT_OF_MEMORY = ("allocate memory", "ALLOC_FAILED", "ALLOCATION_FAILED", "out of memory")
 """Messages of a CPU, of CUDA and its libraries, and of Apple's for too little memory, in other errors than torch's own."""
 
@@ -127,10 +129,15 @@ def multiply(
 ) -> torch.Tensor:
     """Multiply vectors of shape (..., dim) by the rows of a matrix, as ``torch.nn.functional.linear`` does, without gradients.
 
-    float32 on a CPU is left to oneDNN where :func:`prefers_onednn`, all else to torch, which writes to ``out`` where it is given.
+    oneDNN multiplies by a matrix of :func:`pack`, and float32 on a CPU where :func:`prefers_onednn`. torch does all else, and
+    writes to ``out`` where it is given.
     """
-    if vectors.device.type == "cpu" and vectors.dtype == torch.float32 and prefers_onednn():
+    if matrix.is_mkldnn:
         return _multiply_by_onednn(vectors, matrix, bias)
+    if vectors.device.type == "cpu" and vectors.dtype == torch.float32 and prefers_onednn():
+        # From rows with gaps between them, oneDNN multiplies hundreds of times as long as it takes to copy them.
+        plain = matrix.is_contiguous() or matrix.T.is_contiguous()
+        return _multiply_by_onednn(vectors, matrix if plain else matrix.contiguous(), bias)
     return torch.nn.functional.linear(vectors, matrix, bias) if out is None else torch.mm(vectors, matrix.T, out=out)
 
 
@@ -152,6 +159,12 @@ def mkl_leaves_avx512(vendor: str, flags: str) -> bool:
 def _multiply_by_onednn(vectors: torch.Tensor, matrix: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
     products: torch.Tensor = torch.ops.mkldnn._linear_pointwise(vectors, matrix, bias, "none", [], "")
     return products
+
+
+def pack(matrix: torch.Tensor) -> torch.Tensor:
+    """Return a copy of a matrix in the layout that oneDNN prefers for many vectors; only :func:`multiply` reads it."""
+    packed: torch.Tensor = torch.ops.mkldnn._reorder_linear_weight(matrix.detach(), PACKED_FOR)
+    return packed
 
 
 @cache  # an answer to one query takes less time than the products

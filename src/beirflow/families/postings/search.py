@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csc_array
 
 from beirflow.core.background import map_ahead
 from beirflow.ranking.ranking import Cut, Hits, no_hits
@@ -25,7 +26,7 @@ HALF = np.uint64(32)  # bits of each half of a rank
 MIDDLE = 1 << 31  # added to positions in the order of ties, which may be negative
 
 Score = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""Returns the scores of n postings, float64 and above 0, from the values and the factors of their lists, all of shape (n,)."""
+"""Returns the scores of n postings, above 0, from their values and the factors of their lists, all of shape (n,)."""
 
 
 class Lists(NamedTuple):
@@ -60,7 +61,7 @@ NO_HIT = Best(np.empty(0, np.int32), np.empty(0, np.uint64))
 
 
 def search_lists(
-    segments: Iterable[tuple[Lists, QueryLists]], queries: int, cut: Cut, score: Score, threads: int = 1
+    segments: Iterable[tuple[Lists, QueryLists]], queries: int, cut: Cut, score: Score | None, threads: int = 1
 ) -> tuple[Hits, Hits]:
     """Find the best documents of each query among those in one of its lists.
 
@@ -68,7 +69,7 @@ def search_lists(
         segments: Consecutive documents, and the lists of all queries among theirs.
         queries: Number of queries.
         cut: Rule by which the first k documents of a query are kept.
-        score: Scores postings.
+        score: Scores postings; None for the products of values and factors, both of which float32 holds.
         threads: Threads to search with.
 
     Returns:
@@ -105,17 +106,21 @@ def _hits_of(best: Sequence[Best]) -> Hits:
     return numbers, together.rows, together.scores
 
 
-def _sums(lists: Lists, of_queries: QueryLists, query: int, score: Score) -> np.ndarray:
+def _sums(lists: Lists, of_queries: QueryLists, query: int, score: Score | None) -> np.ndarray:
     """Return the sum of the scores of each document, float64 of shape (documents,), added in the order of the query's lists."""
     own = slice(of_queries.starts[query], of_queries.starts[query + 1])
     if own.start == own.stop:
         return np.zeros(lists.documents)
-    spans = of_queries.spans[own]
-    slices = [slice(begin, end) for begin, end in spans.tolist()]
-    rows = np.concatenate([lists.rows[each] for each in slices]).astype(np.intp, copy=False)
+    spans, factors = of_queries.spans[own], of_queries.factors[own]
+    slices, sizes = [slice(begin, end) for begin, end in spans.tolist()], spans[:, 1] - spans[:, 0]
+    rows = np.concatenate([lists.rows[each] for each in slices])
     values = np.concatenate([lists.values[each] for each in slices])
-    scores = score(values, np.repeat(of_queries.factors[own], spans[:, 1] - spans[:, 0]))
-    return np.bincount(rows, scores, lists.documents)
+    if score:
+        values, factors = score(values, np.repeat(factors, sizes)), np.ones(len(factors))
+    columns = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    # A product adds column after column.
+    sums: np.ndarray = csc_array((values.astype(np.float64, copy=False), rows, columns), (lists.documents, len(slices))) @ factors
+    return sums
 
 
 def _best_of(sums: np.ndarray, first: int, cut: Cut, before: Best) -> Best:

@@ -15,11 +15,15 @@ from safetensors.torch import load_file
 from transformers.utils import logging as transformers_logging
 
 from beirflow.core.errors import ModelError
+from beirflow.models.computing.block_attention import attend_in_blocks
 from beirflow.models.computing.folder_tokenizer import LOCAL as LOCAL
 from beirflow.models.native_class import NAMES
 from beirflow.models.refused_code import refuse_code, refuse_old_transformers
 from beirflow.models.settings import ONNX
-from beirflow.run.devices import compute_exactly, multiply, prefers_onednn
+from beirflow.run.devices import compute_exactly, multiply, pack, prefers_onednn
+
+PACKED = (torch.float32, torch.bfloat16)  # precisions of layers that have a copy of their weights in oneDNN's layout
+MOST_PACKED = 1 << 31  # bytes of weights that a model may have twice
 
 NOTHING = "(?!)"  # a pattern that matches nothing
 
@@ -47,18 +51,41 @@ def load_model(kind: Any, folder: Path, weights: str, dtype: torch.dtype, **opti
 
 
 class Linear(torch.nn.Linear):
-    """A layer with the products of :func:`multiply` where nothing is trained."""
+    """A layer with the products of :func:`multiply` while nothing is trained."""
 
     def forward(self, vectors: torch.Tensor) -> torch.Tensor:
         """Multiply vectors of shape (..., in) to (..., out)."""
-        return multiply(vectors, self.weight, self.bias) if torch.is_inference_mode_enabled() else super().forward(vectors)
+        training = not torch.is_inference_mode_enabled()
+        return super().forward(vectors) if training else multiply(vectors, self._matrix_for(vectors), self.bias)
+
+    def _matrix_for(self, vectors: torch.Tensor) -> torch.Tensor:
+        """Return the weights that multiply some vectors."""
+        return self.weight
+
+
+class PackedLinear(Linear):
+    """A layer that has a copy of its weights in oneDNN's layout besides."""
+
+    _packed: tuple[tuple[int, int], torch.Tensor] | None = None  # where the weights were, their version, and the copy
+
+    def _matrix_for(self, vectors: torch.Tensor) -> torch.Tensor:
+        """Return the copy, made again whenever the weights changed; the weights themselves where oneDNN does not multiply."""
+        if vectors.device.type != "cpu" or vectors.dtype not in PACKED:
+            return self.weight
+        state = self.weight.data_ptr(), self.weight._version
+        if self._packed is None or self._packed[0] != state:
+            self._packed = state, pack(self.weight)
+        return self._packed[1]
 
 
 def with_fast_products(model: Any) -> Any:
-    """Return a model whose layers have the products of :func:`multiply`, where these are not torch's; the weights stay."""
-    for module in model.modules() if prefers_onednn() else ():
-        if type(module) is torch.nn.Linear:  # what derives from it computes something else
-            module.__class__ = Linear
+    """Return a model whose layers have the products of oneDNN, where these are faster than torch's; the weights stay."""
+    if prefers_onednn():
+        # What derives from a layer computes something else.
+        layers = [module for module in model.modules() if type(module) is torch.nn.Linear]
+        packed = sum(layer.weight.nbytes for layer in layers) <= MOST_PACKED
+        for layer in layers:
+            layer.__class__ = PackedLinear if packed else Linear
     return model
 
 
@@ -97,6 +124,7 @@ def loading_from(folder: Path) -> Iterator[None]:
     compute_exactly()
     try:
         _make_masks_without_waiting()
+        attend_in_blocks()
         with _LOADING:
             yield
     except ModelError:

@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +18,9 @@ from beirflow.families.late_interaction.max_sim import Sizes
 from beirflow.families.late_interaction.search import exact_top_k
 from beirflow.families.late_interaction.vectors import TokenVectors, read_segments
 from beirflow.ranking.ranking import Cut, byte_order
+from beirflow.run import devices
 from listening import short_of_memory
-from processors import AMD, processor_of
+from processors import AMD, INTEL, processor_of
 from token_vectors import Hit, best, random_vectors, text_scores, written
 
 CPU = torch.device("cpu")
@@ -108,8 +110,9 @@ def test_the_top_k_is_that_of_brute_force_where_onednn_multiplies(tmp_path: Path
     assert products
 
 
+@pytest.mark.parametrize(("vendor", "module", "product"), [(INTEL, torch, "mm"), (AMD, devices, "_multiply_by_onednn")])
 def test_where_memory_runs_out_blocks_are_halved_and_hits_stay(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, vendor: str, module: Any, product: str
 ) -> None:
     rng = np.random.default_rng(2)
     documents, asked = random_vectors(rng, rng.integers(1, 20, size=30)), random_vectors(rng, rng.integers(1, 9, size=6))
@@ -117,8 +120,9 @@ def test_where_memory_runs_out_blocks_are_halved_and_hits_stay(
     monkeypatch.setitem(max_sim.SIZES, "cpu", Sizes(32, 32, 1, 64, 40))
     monkeypatch.setattr(search, "require_exact_products", lambda device: None)
     expected = best(text_scores(asked, documents), ids, 5)
-    short_of_memory(monkeypatch, torch, "mm", lambda one, other, **_: len(one) * other.shape[1] > 200)
-    assert found(asked, path, ids, 5) == expected
+    with processor_of(vendor):
+        short_of_memory(monkeypatch, module, product, lambda one, other, *_, **__: len(one) * other.numel() // one.shape[1] > 200)
+        assert found(asked, path, ids, 5) == expected
     assert "continuing with blocks of 1/4 of their size" in caplog.text
 
 

@@ -15,6 +15,7 @@ from beirflow.families.sparse.files import Rows
 from beirflow.families.sparse.layouts import read_parts
 from beirflow.families.sparse.settings import SparseSettings
 from beirflow.families.sparse.weigher import Weigher
+from beirflow.models.computing import loading
 from beirflow.models.computing.loading import with_fast_products
 from beirflow.models.computing.text_model import TextModel
 from beirflow.models.encoders.encoder import TransformersEncoder
@@ -88,11 +89,16 @@ def test_results_are_those_of_torch_within_rounding_and_the_record_names_the_lib
     np.testing.assert_allclose(found, expected, atol=2e-5, rtol=2e-5)
 
 
-def test_half_precision_is_left_to_torch(tiny_bert: Path) -> None:
+def test_layers_in_bfloat16_are_packed_and_the_record_stays(tiny_bert: Path) -> None:
+    with processor_of(INTEL) as products:
+        usual, expected = encoded(tiny_bert, "mean", precision="bfloat16")
+        assert not products
     with processor_of(AMD) as products:
-        model, _ = encoded(tiny_bert, "mean", precision="bfloat16")
-        assert "products" not in model.computation()
-    assert not products
+        model, found = encoded(tiny_bert, "mean", precision="bfloat16")
+        assert products
+        assert model.computation() == usual.computation()
+    difference = np.linalg.norm(found - expected, axis=1) / np.linalg.norm(expected, axis=1)
+    assert difference.max() < 2.0**-6
 
 
 def test_weights_and_training_stay_those_of_torch(tiny_bert: Path) -> None:
@@ -123,3 +129,27 @@ def test_products_have_every_shape_that_a_layer_has(shape: tuple[int, ...], bias
         found = with_fast_products(layer)(vectors)
     assert products == [(20, 12)]
     torch.testing.assert_close(found, expected)
+
+
+def test_packed_weights_are_those_of_the_layer_after_each_change() -> None:
+    layer, vectors = torch.nn.Linear(12, 20), torch.randn(3, 12)
+    with processor_of(AMD) as products:
+        packed = with_fast_products(layer)
+        trainer = torch.optim.SGD(layer.parameters(), lr=1.0)
+        packed(vectors).sum().backward()
+        other = torch.nn.Linear(12, 20).state_dict()
+        for change in (bool, trainer.step, lambda: layer.load_state_dict(other), lambda: layer.double().float()):
+            change()
+            with torch.inference_mode():
+                torch.testing.assert_close(packed(vectors), vectors @ layer.weight.T + layer.bias)
+    assert len(products) == 4
+
+
+def test_a_model_too_large_to_be_there_twice_is_not_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "MOST_PACKED", 12 * 20 * 4 - 1)
+    layer, vectors = torch.nn.Linear(12, 20), torch.randn(3, 12)
+    with torch.inference_mode(), processor_of(AMD) as products:
+        expected = layer(vectors)
+        torch.testing.assert_close(with_fast_products(layer)(vectors), expected)
+    assert products == [(20, 12)]
+    assert type(layer) is loading.Linear
