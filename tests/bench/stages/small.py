@@ -78,10 +78,14 @@ def encode(output: Path, folder: Path, threads: int) -> None:
 def check(ours: Path, alone: Path) -> None:
     """Compare the vectors of documents, none of which is twice in a dataset, and count evaluations."""
     import numpy as np
+    import pyarrow.parquet as pq
 
     for theirs in sorted(alone.glob("*-documents.npy")):
-        mine = ours / f"results/embeddings/{SYSTEM}/{theirs.name.removesuffix('-documents.npy')}/chunk-0.npy"
-        if not np.allclose(np.load(mine), np.load(theirs), rtol=0, atol=1e-5):
+        dataset = theirs.name.removesuffix("-documents.npy")
+        mine = ours / f"results/embeddings/{SYSTEM}/{dataset}/chunk-0.npy"
+        ids = pq.read_table(ours / f"results/corpora/{dataset}/documents.parquet", columns=["doc_id"])["doc_id"].to_pylist()
+        order = [int(name.removeprefix("d")) for name in ids]  # by length
+        if not np.allclose(np.load(mine), np.load(theirs)[order], rtol=0, atol=1e-5):
             sys.exit(f"{mine} has other vectors than {theirs}")
     if (evaluated := len([*ours.glob("results/metrics/*/*.json")])) != 2 * len(SIZES):
         sys.exit(f"expected {2 * len(SIZES)} evaluations, found {evaluated}")
