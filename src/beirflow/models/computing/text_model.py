@@ -10,7 +10,6 @@ from beirflow.core.background import map_ahead
 from beirflow.core.progress import Progress
 from beirflow.models.computing.arrival import finish_behind
 from beirflow.models.computing.batching import Tokens
-from beirflow.models.computing.block_attention import attends_in_blocks
 from beirflow.models.computing.failing import in_words
 from beirflow.models.computing.made import made_with
 from beirflow.models.computing.token_budget import TokenBudget
@@ -57,13 +56,9 @@ class TextModel(Recorded):
         return {"precision": str(self.dtype).removeprefix("torch."), **made_with(self.device, self.assumed)}
 
     def computation(self) -> dict[str, Any]:
-        """Return batches, threads and processor, and where products or attention are not computed in torch's usual way."""
-        unusual = {}
-        if self.device.type == "cpu" and self.dtype == torch.float32 and prefers_onednn():
-            unusual["products"] = "oneDNN"
-        if self.device.type == "cpu" and self.dtype == torch.bfloat16 and attends_in_blocks():
-            unusual["attention"] = "in blocks"
-        return {**self.budget.computation(), **unusual}
+        """Return batches, threads and processor, and the library of its products where it is not torch's usual one."""
+        by_onednn = self.device.type == "cpu" and self.dtype != torch.float16 and prefers_onednn()
+        return {**self.budget.computation(), **({"products": "oneDNN"} if by_onednn else {})}
 
     def counts_of(self, kind: str) -> dict[str, int]:
         """Return both counts."""

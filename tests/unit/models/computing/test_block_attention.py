@@ -75,11 +75,9 @@ def test_models_that_see_whole_texts_attend_in_blocks_in_bfloat16(
 ) -> None:
     folder = save_model(kind, tmp_path, **sizes)
     used = heard(monkeypatch, blocks, "block_attention", lambda query, *_: query.dtype)
-    exact, expected = encoded(folder, pooling, "float32")
+    _, expected = encoded(folder, pooling, "float32")
     assert not used
-    assert "attention" not in exact.computation()
     encoder, vectors = encoded(folder, pooling, "bfloat16")
-    assert encoder.computation()["attention"] == "in blocks"
     assert bool(used) is not is_causal(encoder)
     assert set(used) <= {torch.bfloat16}
     monkeypatch.setattr(blocks, "block_attention", by_torch)
