@@ -15,7 +15,6 @@ from safetensors.torch import load_file
 from transformers.utils import logging as transformers_logging
 
 from beirflow.core.errors import ModelError
-from beirflow.models.computing.block_attention import attend_in_blocks
 from beirflow.models.computing.folder_tokenizer import LOCAL as LOCAL
 from beirflow.models.native_class import NAMES
 from beirflow.models.refused_code import refuse_code, refuse_old_transformers
@@ -124,7 +123,6 @@ def loading_from(folder: Path) -> Iterator[None]:
     compute_exactly()
     try:
         _make_masks_without_waiting()
-        attend_in_blocks()
         with _LOADING:
             yield
     except ModelError:
