@@ -69,7 +69,7 @@ class LogHandler(LogHandlerBase):
         self.dry = self.common_settings.dryrun
         self.workflow: Workflow | None = None
         self.progress: Progress | None = None
-        self.interrupted = self.stopping = False
+        self.interrupted = self.stopping = self._told_to_stop = False
         self._started = self._planned = self._begun = self._wrong = False
         self._ended_badly = float("inf")
         self._messages: dict[int, str] = {}
@@ -120,11 +120,15 @@ class LogHandler(LogHandlerBase):
         if words:
             self._write(words)
 
-    def interrupt(self) -> None:
-        """Take notice that SIGINT has come."""
-        if self._begun and not self.interrupted:
-            self._write("Stopping: removing half-written files.")
+    def note_interrupt(self) -> None:
+        """Take notice that SIGINT has come, without words: what it interrupts may be printing."""
         self.interrupted = True
+
+    def interrupt(self) -> None:
+        """Say that SIGINT has come."""
+        if self._begun and not self._told_to_stop and not self._over.is_set():
+            self._write("Stopping: removing half-written files.")
+        self.interrupted = self._told_to_stop = True
 
     def stop(self) -> None:
         """Take notice that SIGTERM has come: Snakemake waits for the running jobs."""

@@ -101,7 +101,7 @@ else:
 
 
 onstart:
-    interrupt_once()
+    interrupt_once(terminal.note_interrupt if terminal else lambda: None)
     this_run.start_jobs_at_any_rate()
     note_start(sys.argv)
     remove_old_files()

@@ -92,12 +92,16 @@ def stop_jobs() -> NoReturn:
         time.sleep(LOOK_AGAIN_SECONDS)
 
 
-def interrupt_once() -> None:
-    """Let only the first SIGINT interrupt the main thread: a further one would interrupt the orderly end of this process."""
+def interrupt_once(notice: Callable[[], None] = lambda: None) -> None:
+    """Let only the first SIGINT interrupt the main thread: a further one would interrupt the orderly end of this process.
+
+    ``notice`` is called before, since the thread of :func:`on_signal` may come after that end.
+    """
 
     def interrupt(*_: object) -> None:
         """Raise KeyboardInterrupt, once."""
         signal.signal(signal.SIGINT, lambda *_: None)
+        notice()
         raise KeyboardInterrupt
 
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:

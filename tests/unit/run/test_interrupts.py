@@ -68,10 +68,13 @@ def heeded() -> Iterator[None]:
 
 @pytest.mark.usefixtures("heeded")
 def test_a_second_interrupt_does_not_interrupt_the_orderly_end() -> None:
-    interrupt_once()
+    noticed: list[int] = []
+    interrupt_once(lambda: noticed.append(1))
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
+    assert noticed == [1]
     signal.raise_signal(signal.SIGINT)
+    assert noticed == [1]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in the background of a shell
     interrupt_once()
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
