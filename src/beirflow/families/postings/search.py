@@ -117,7 +117,7 @@ def _sums(lists: Lists, of_queries: QueryLists, query: int, score: Score | None)
     values = np.concatenate([lists.values[each] for each in slices])
     if score:
         values, factors = score(values, np.repeat(factors, sizes)), np.ones(len(factors))
-    columns = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    columns = np.concatenate([[0], np.cumsum(sizes)])
     # A product adds column after column.
     sums: np.ndarray = csc_array((values.astype(np.float64, copy=False), rows, columns), (lists.documents, len(slices))) @ factors
     return sums
