@@ -32,7 +32,7 @@ def run_in_turn(times: int, function: str, output: str, *texts: str) -> None:
     """Call a function several times, each in a process and with a folder of its own, as Snakemake runs the jobs of all chunks."""
     for number in range(times):
         (own := Path(output, str(number))).mkdir()
-        subprocess.run([sys.executable, "-m", "bench.child", function, str(own), *texts], check=True)
+        subprocess.run([sys.executable, "-m", "bench.job", function, str(own), *texts], check=True)
 
 
 @contextmanager

@@ -137,6 +137,6 @@ def _missing(need: str | None, settings: Settings) -> str:
 def _filled(command: str, values: Mapping[str, Any]) -> list[str]:
     """The words of a command, the empty ones left out."""
     words = [word.format(**values) for word in shlex.split(command)]
-    if words[0] in ("own", "peer"):
-        words[:1] = [values[f"{words[0]}_python"], "-m", "bench.child"]
+    if module := {"own": "bench.job", "peer": "bench.child"}.get(words[0]):
+        words[:1] = [values[f"{words[0]}_python"], "-m", module]
     return [word for word in words if word]

@@ -20,7 +20,6 @@ from beirflow.core.digests import file_digest
 from beirflow.core.disks import written_here
 from beirflow.core.errors import DataError
 from beirflow.core.losses import MEANING, MISSING, OWN_ID, of_all
-from beirflow.core.memory import keep_freed_memory
 from beirflow.core.progress import Progress
 from beirflow.core.records import Job, write_record
 from beirflow.core.writing import DigestingWriter, atomic_path, own_partial
@@ -87,7 +86,6 @@ def prepare_corpus(
     documents with the id of their query, but another text, are dropped, or if a sample has no topic for ``topic_measure``, a
     main measure that compares the queries of a topic; nothing has been written then.
     """
-    keep_freed_memory()
     split, expected = settings.split, settings.expected
     source = open_source(source_path, settings.forum, form_of(settings.form))
     queries, qrels = read_judged_queries(source, split)

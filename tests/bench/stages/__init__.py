@@ -1,7 +1,7 @@
 """A file a stage: its input, our side, the peers, and the check that compares what they wrote.
 
-``bench.child`` calls the functions that the stage's definition names. A file imports at its top what all sides import anyway; the
-rest is imported by each side, so that memory and start-up time count where they belong.
+``bench.child``, and ``bench.job`` for ours, call the functions that the stage's definition names. A file imports at its
+top what all sides import anyway; the rest is imported by each side, so that memory and start-up time count where they belong.
 """
 
 import importlib.util

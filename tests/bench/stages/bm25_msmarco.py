@@ -140,7 +140,7 @@ def ours(output: Path, folder: Path, chunks: int, k: int, threads: int, *chunk: 
         getattr(jobs, output.name)(*chunk)
     else:
         for each in range(chunks):
-            subprocess.run([sys.executable, "-m", "bench.child", *sys.argv[1:], str(each)], check=True)
+            subprocess.run([sys.executable, "-m", "bench.job", *sys.argv[1:], str(each)], check=True)
     if not chunk:  # for their size
         for path in jobs.made[output.name]:
             (output / Path(path).name).hardlink_to(path)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csc_array
 
 from beirflow.core.background import map_ahead
 from beirflow.ranking.ranking import Cut, Hits, no_hits
@@ -26,7 +25,7 @@ HALF = np.uint64(32)  # bits of each half of a rank
 MIDDLE = 1 << 31  # added to positions in the order of ties, which may be negative
 
 Score = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""Returns the scores of n postings, above 0, from their values and the factors of their lists, all of shape (n,)."""
+"""Returns the scores of n postings, float64 and above 0, from the values and the factors of their lists, all of shape (n,)."""
 
 
 class Lists(NamedTuple):
@@ -61,7 +60,7 @@ NO_HIT = Best(np.empty(0, np.int32), np.empty(0, np.uint64))
 
 
 def search_lists(
-    segments: Iterable[tuple[Lists, QueryLists]], queries: int, cut: Cut, score: Score | None, threads: int = 1
+    segments: Iterable[tuple[Lists, QueryLists]], queries: int, cut: Cut, score: Score, threads: int = 1
 ) -> tuple[Hits, Hits]:
     """Find the best documents of each query among those in one of its lists.
 
@@ -69,7 +68,7 @@ def search_lists(
         segments: Consecutive documents, and the lists of all queries among theirs.
         queries: Number of queries.
         cut: Rule by which the first k documents of a query are kept.
-        score: Scores postings; None for the products of values and factors, both of which float32 holds.
+        score: Scores postings.
         threads: Threads to search with.
 
     Returns:
@@ -89,10 +88,11 @@ def search_lists(
                 rows = excluded[sums[excluded] > 0].astype(np.int32)
                 dropped.append((np.full_like(rows, query), rows + np.int32(first), sums[rows].astype(np.float32)))
                 sums[excluded] = 0
-            best[query] = _best_of(sums, first, cut, best[query])
+            best[query] = _best_of(sums, places, first, cut.k, best[query])
         return dropped
 
     for segment in segments:
+        places = (cut.id_order[first : first + segment[0].documents] + MIDDLE).astype(np.uint64)
         for dropped in map_ahead(search_slice, range(0, queries, SLICE_QUERIES), threads):
             left_out += dropped
         first += segment[0].documents
@@ -106,36 +106,36 @@ def _hits_of(best: Sequence[Best]) -> Hits:
     return numbers, together.rows, together.scores
 
 
-def _sums(lists: Lists, of_queries: QueryLists, query: int, score: Score | None) -> np.ndarray:
+def _sums(lists: Lists, of_queries: QueryLists, query: int, score: Score) -> np.ndarray:
     """Return the sum of the scores of each document, float64 of shape (documents,), added in the order of the query's lists."""
     own = slice(of_queries.starts[query], of_queries.starts[query + 1])
     if own.start == own.stop:
         return np.zeros(lists.documents)
-    spans, factors = of_queries.spans[own], of_queries.factors[own]
-    slices, sizes = [slice(begin, end) for begin, end in spans.tolist()], spans[:, 1] - spans[:, 0]
-    rows = np.concatenate([lists.rows[each] for each in slices])
+    spans = of_queries.spans[own]
+    slices = [slice(begin, end) for begin, end in spans.tolist()]
+    rows = np.concatenate([lists.rows[each] for each in slices], dtype=np.intp)
     values = np.concatenate([lists.values[each] for each in slices])
-    if score:
-        values, factors = score(values, np.repeat(factors, sizes)), np.ones(len(factors))
-    columns = np.concatenate([[0], np.cumsum(sizes)])
-    # A product adds column after column.
-    sums: np.ndarray = csc_array((values.astype(np.float64, copy=False), rows, columns), (lists.documents, len(slices))) @ factors
-    return sums
+    scores = score(values, np.repeat(of_queries.factors[own], spans[:, 1] - spans[:, 0]))
+    return np.bincount(rows, scores, lists.documents)
 
 
-def _best_of(sums: np.ndarray, first: int, cut: Cut, before: Best) -> Best:
-    """Return the best of the documents of earlier segments, ``before``, and of those that have a sum."""
-    full = len(before.rows) == cut.k  # a document needs the k-th score of those before
-    rows = _reaching(sums, before.scores[-1] if full else _predict_least(sums, cut.k))
-    if len(rows) < cut.k and not full:
+def _best_of(sums: np.ndarray, places: np.ndarray, first: int, k: int, before: Best) -> Best:
+    """Return the best k of the documents of earlier segments, ``before``, and of those that have a sum.
+
+    ``places`` are those of the documents of this segment in the order of ties, and ``first`` is the first of them.
+    """
+    full = len(before.rows) == k  # a document needs the k-th score of those before
+    rows = _reaching(sums, before.scores[-1] if full else _predict_least(sums, k))
+    if len(rows) < k and not full:
         rows = _reaching(sums, np.float32(0))
     ranks = sums[rows].astype(np.float32).view(np.uint32).astype(np.uint64)
     ranks <<= HALF
+    ranks |= places[rows]
+    np.invert(ranks, out=ranks)
     rows += first
-    ranks |= (cut.id_order[rows] + MIDDLE).astype(np.uint64)
     if len(before.rows):
-        rows, ranks = np.concatenate([before.rows, rows]), np.concatenate([~before.ranks, ranks])
-    order = np.argsort(np.invert(ranks, out=ranks))[: cut.k]
+        rows, ranks = np.concatenate([before.rows, rows]), np.concatenate([before.ranks, ranks])
+    order = np.argsort(ranks)[:k]
     return Best(rows[order].astype(np.int32), ranks[order])
 
 

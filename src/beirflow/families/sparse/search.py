@@ -43,7 +43,7 @@ def search_segments(queries: Rows, segments: Iterable[Segment], cut: Cut, thread
         weights = queries.weights.astype(np.float64)
         return Lists(segment.documents, segment.rows, segment.weights), QueryLists(spans, weights, queries.starts)
 
-    return search_lists(map(lists_of, segments), len(queries.counts), cut, None, threads)
+    return search_lists(map(lists_of, segments), len(queries.counts), cut, np.multiply, threads)
 
 
 @step(Candidates, stage="search", ancestors=None, same=("system",))
