@@ -30,7 +30,12 @@ DOCUMENTS = 24
 EXCLUDED = ["d000", "d004", "d008", "d020", "nowhere"]
 """Documents that q0 excludes, one of which the corpus does not have."""
 
-SECRETS = {"SERVER_USER": "secret-u53r", "SERVER_PASSWORD": "pa55%2Fword", "SERVER_TOKEN": "secret-t0ken", "SERVER_KEY": "sk-s3cret"}
+SECRETS = {
+    "SERVER_USER": "secret-u53r",
+    "SERVER_PASSWORD": "pa55%2Fword",
+    "SERVER_TOKEN": "secret-t0ken",
+    "SERVER_KEY": "sk-s3cret",
+}
 """Each is too long to occur by chance in a digest or in a packed file."""
 OF_MIRRORS = ("mirror-u53r", "pa55@mirror-w0rd", "mirror-t0ken")
 CLASS = """

@@ -47,14 +47,14 @@ def our_index(output: Path, folder: Path, k: int, threads: int) -> None:
         jobs.sum_statistics()
 
 
-def our_search(output: Path, folder: Path, k: int, threads: int) -> None:
+def our_search(output: Path, folder: Path, k: int) -> None:
     """Time ``search_index`` from files to a file."""
-    jobs = jobs_of(folder, k, threads)
+    jobs = jobs_of(folder, k)
     with timed_call():
         jobs.search_index(0)
 
 
-def jobs_of(folder: Path, k: int, threads: int) -> Any:
+def jobs_of(folder: Path, k: int, threads: int = 1) -> Any:
     """The jobs, with the parameters of every peer, which are ours by default; what a job imports is no part of its time."""
     import pandas  # noqa: F401
 
@@ -122,7 +122,7 @@ def check(source: Path, folder: Path) -> None:
     """Compare every hit of ours with Lucene's, and its score as Anserini prints it; bm25s must have half of the first hits."""
     doc_ids = pq.read_table(source / "documents.parquet", columns=["doc_id"])["doc_id"].to_numpy()
     query_ids = pq.read_table(source / "queries.parquet")["query_id"].to_pylist()
-    hits, lucene = our_hits(Path(jobs_of(folder, 1, 1).candidates[0]), doc_ids, query_ids), folder / "Lucene, search"
+    hits, lucene = our_hits(Path(jobs_of(folder, 1).candidates[0]), doc_ids, query_ids), folder / "Lucene, search"
     same = compare_with_lucene(hits, lucene) if lucene.exists() else "not compared with Lucene"
     with np.load(folder / "bm25s, search/hits.npz") as found:
         theirs = {name: doc_ids[row[:FIRST]] for name, row in zip(query_ids, found["row"], strict=True)}

@@ -118,7 +118,6 @@ class Jobs:
             statistics=self.statistics,
             bm25=LexicalSettings(SYSTEM).bm25,
             retrieval=Retrieval(self.k, drop_self_matches=True),
-            threads=self.threads,
         )
 
     def merge_chunks(self) -> None:

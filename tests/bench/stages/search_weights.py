@@ -44,7 +44,7 @@ def inputs(folder: Path, documents: int, queries: int) -> None:
     np.savez(folder / "queries.npz", **weights(queries, OF_A_QUERY)._asdict())
 
 
-def ours(output: Path, source: Path, k: int, threads: int, place: str) -> None:
+def ours(output: Path, source: Path, k: int, place: str) -> None:
     """Time the search of postings in a file; or, as the peers do, of postings that are in memory before the time begins."""
     import pyarrow as pa
 
@@ -61,7 +61,7 @@ def ours(output: Path, source: Path, k: int, threads: int, place: str) -> None:
     segments = read_ahead(read) if place == "file" else list(read)
     with timed_call():
         cut = Cut(k, byte_order(ids), np.full(len(queries.counts), -1))
-        hits, _ = search_segments(queries, segments, cut, threads)
+        hits, _ = search_segments(queries, segments, cut)
     np.savez(output / "hits.npz", query=hits[0], row=hits[1], score=hits[2])
 
 
@@ -74,8 +74,8 @@ def read_matrix(path: Path) -> Any:
         return sp.csr_array((arrays["weights"], arrays["terms"], starts), shape=(len(arrays["counts"]), TERMS))
 
 
-def peer_scipy(output: Path, source: Path, k: int, threads: int) -> None:
-    """Time the product of two sparse matrices in blocks of queries, by one thread, and the top k of every row; in memory."""
+def peer_scipy(output: Path, source: Path, k: int) -> None:
+    """Time the product of two sparse matrices in blocks of queries, and the top k of every row; in memory."""
     queries, documents = read_matrix(source / "queries.npz"), read_matrix(source / "documents.npz").T.tocsr()
     hits = []
     with timed_call():
@@ -93,7 +93,7 @@ def peer_scipy(output: Path, source: Path, k: int, threads: int) -> None:
     np.savez(output / "hits.npz", query=query, row=row, score=score)
 
 
-def peer_bm25s(output: Path, source: Path, k: int, threads: int) -> None:
+def peer_bm25s(output: Path, source: Path, k: int) -> None:
     """Time retrieval by bm25s with numba from a matrix of scores in memory, here that of the documents' weights.
 
     It has no weights of queries, so it adds the same lists up, each with the weight 1.
@@ -101,7 +101,7 @@ def peer_bm25s(output: Path, source: Path, k: int, threads: int) -> None:
     import bm25s
     import numba
 
-    numba.set_num_threads(threads)
+    numba.set_num_threads(1)
     queries, documents = read_matrix(source / "queries.npz"), read_matrix(source / "documents.npz").tocsc()
     searcher = bm25s.BM25(backend="numba")
     matrix = {"data": documents.data, "indices": documents.indices, "indptr": documents.indptr}
@@ -110,9 +110,9 @@ def peer_bm25s(output: Path, source: Path, k: int, threads: int) -> None:
     searcher.unique_token_ids_set = set(range(TERMS))
     searcher.activate_numba_scorer()
     tokens = [part.tolist() for part in np.split(queries.indices, queries.indptr[1:-1])]
-    searcher.retrieve(tokens[:WARM_UP], k=k, n_threads=threads, show_progress=False)
+    searcher.retrieve(tokens[:WARM_UP], k=k, n_threads=1, show_progress=False)
     with timed_call():
-        rows, scores = searcher.retrieve(tokens, k=k, n_threads=threads, show_progress=False)
+        rows, scores = searcher.retrieve(tokens, k=k, n_threads=1, show_progress=False)
     np.savez(output / "hits.npz", row=rows, score=scores)
 
 

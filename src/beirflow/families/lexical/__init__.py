@@ -131,7 +131,6 @@ class LexicalFamily(Family):
             "beirflow.families.lexical.search_index:search_index",
             reads={"postings": POSTINGS, "statistics": STATISTICS, "expansion": EXPANSION},
             params={"analyzer_code": code_by_name, "bm25": lambda task: task.settings.bm25._asdict()},
-            threads=2,
         ),
     )
 

@@ -41,7 +41,7 @@ def open_answers(request: SearchRequest) -> Opened:
         parts, excluded = [], nothing_excluded(queries)
         for span, postings in zip(spans, chunks, strict=True):
             cut = Cut(request.top_k, order[span], excluded)
-            (number, row, score), _ = search_postings(analyzed, fields, postings, cut, request.threads)
+            (number, row, score), _ = search_postings(analyzed, fields, postings, cut)
             parts.append((number, row + np.int32(span.start), score))
         return rank_hits(parts, request.doc_ids, request.top_k, settings.ties)[:3]
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from beirflow.core.background import map_ahead
 from beirflow.families.lexical.bm25 import normalise, scores
 from beirflow.families.lexical.postings import Postings
 from beirflow.families.lexical.queries import QueryTerms, WeightedField
@@ -19,25 +18,23 @@ from beirflow.ranking.ranking import Cut, Hits
 SLICE_POSTINGS = 1 << 18  # postings whose values are computed at once
 
 
-def search_postings(
-    queries: QueryTerms, fields: Sequence[WeightedField], postings: Postings, cut: Cut, threads: int = 1
-) -> tuple[Hits, Hits]:
+def search_postings(queries: QueryTerms, fields: Sequence[WeightedField], postings: Postings, cut: Cut) -> tuple[Hits, Hits]:
     """Find the best documents of each query, among those that have one of its terms in a field.
 
     Returns hits and excluded documents, as :func:`~beirflow.families.postings.search.search_lists` does.
     """
     terms = places_in_order(queries.distinct, postings.terms)
-    lists, spans = zip(*(_lists_of_field(field, postings, terms, threads) for field in fields), strict=True)
+    lists, spans = zip(*(_lists_of_field(field, postings, terms) for field in fields), strict=True)
     firsts = np.cumsum([0, *(len(each.rows) for each in lists[:-1])])
     rows, values = (_concatenated(columns) for columns in list(zip(*lists, strict=True))[1:])
     whole = Lists(len(postings.text_lengths), rows, values)
     of_terms = np.stack([of_field + first for of_field, first in zip(spans, firsts, strict=True)], axis=1)
     weights = np.stack([field.weights for field in fields], axis=1).reshape(-1)
     of_queries = QueryLists(of_terms[queries.terms].reshape(-1, 2), weights, queries.starts * len(fields))
-    return search_lists([(whole, of_queries)], len(queries.lengths), cut, scores, threads)
+    return search_lists([(whole, of_queries)], len(queries.lengths), cut, scores)
 
 
-def _lists_of_field(field: WeightedField, postings: Postings, terms: np.ndarray, threads: int) -> tuple[Lists, np.ndarray]:
+def _lists_of_field(field: WeightedField, postings: Postings, terms: np.ndarray) -> tuple[Lists, np.ndarray]:
     """Return the posting lists of terms in a field, and the span of each list, int64 of shape (terms, 2).
 
     ``terms`` are positions in the terms of the postings; the list of -1 is empty. Values are the denominators of the scores.
@@ -45,7 +42,7 @@ def _lists_of_field(field: WeightedField, postings: Postings, terms: np.ndarray,
     begins, ends = (np.where(terms < 0, 0, postings.starts[terms + end]) for end in (0, 1))
     # Some terms at a time, so that what is computed on the way stays small.
     groups = np.split(np.arange(len(terms)), np.flatnonzero(np.diff(np.cumsum(ends - begins) // SLICE_POSTINGS)) + 1)
-    parts = map_ahead(lambda group: _lists_of_terms(field, postings, begins[group], ends[group]), groups, threads)
+    parts = (_lists_of_terms(field, postings, begins[group], ends[group]) for group in groups)
     rows, values, sizes = (_concatenated(columns) for columns in zip(*parts, strict=True))
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     return Lists(len(postings.text_lengths), rows, values), np.stack([offsets[:-1], offsets[1:]], axis=1)

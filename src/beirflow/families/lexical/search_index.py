@@ -23,7 +23,6 @@ def search_index(
     expansion: ExpansionRecord | None,
     bm25: Bm25,
     retrieval: Retrieval,
-    threads: int = 1,
 ) -> Made:
     """Find the top k of one chunk for every query, among the documents that have one of its terms.
 
@@ -39,6 +38,6 @@ def search_index(
         # Not kept in a variable: the table would stay in memory during the search.
         frequencies = Frequencies(statistics.path, bm25.searched).of(analyzed.distinct)
         fields = weigh(analyzed, bm25, statistics.counts, frequencies)
-        hits, dropped = search_postings(analyzed, fields, opening.result(), cut.result(), threads)
+        hits, dropped = search_postings(analyzed, fields, opening.result(), cut.result())
     sources = sources_of([postings, statistics, *([expansion] if expansion else [])])
     return Made(hits, made={}, **ids.dropped(dropped), sources=sources, top_k=retrieval.top_k, ties=bm25.ties)

@@ -2,7 +2,8 @@
 
 A posting list holds the documents that have a term, each with a value. A query has a list and a factor for each of its terms.
 Scores are added in float64 in the order of the query's lists, and the sum is rounded to float32 once. So a score depends on the
-query, the document and their terms alone, neither on other queries and documents nor on the number of threads.
+query, the document and their terms alone, not on other queries and documents. A search is one thread: Python selects the lists and
+ranks the hits, so a second thread would wait for the interpreter; chunks are searched by jobs side by side.
 
 A hit's rank is one uint64, ascending from the best. Its inverse holds above the bits of the score, which ascend with a positive
 float32, and below the document's position in the order of ties. So one sort ranks hits and cuts them at k.
@@ -13,10 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from beirflow.core.background import map_ahead
 from beirflow.ranking.ranking import Cut, Hits, no_hits
 
-SLICE_QUERIES = 32  # queries that a thread searches at a time
 CACHE_LINE = 8  # sums that share a cache line: reading one takes as long as reading all of them
 SAMPLED = 32  # stride of the sample of cache lines that predicts the k-th best score
 DEVIATIONS = 4.0  # standard deviations by which the predicted score is lowered
@@ -59,9 +58,7 @@ class Best(NamedTuple):
 NO_HIT = Best(np.empty(0, np.int32), np.empty(0, np.uint64))
 
 
-def search_lists(
-    segments: Iterable[tuple[Lists, QueryLists]], queries: int, cut: Cut, score: Score, threads: int = 1
-) -> tuple[Hits, Hits]:
+def search_lists(segments: Iterable[tuple[Lists, QueryLists]], queries: int, cut: Cut, score: Score) -> tuple[Hits, Hits]:
     """Find the best documents of each query among those in one of its lists.
 
     Args:
@@ -69,33 +66,24 @@ def search_lists(
         queries: Number of queries.
         cut: Rule by which the first k documents of a query are kept.
         score: Scores postings.
-        threads: Threads to search with.
 
     Returns:
         Number of the query and row of the document, int32, and score, float32, of every hit, sorted by query, score and the order
         of ties; and the same of excluded documents that are in a list of their query, in any order.
     """
     best, left_out, first = [NO_HIT] * queries, [no_hits()], 0
-
-    def search_slice(start: int) -> list[Hits]:
-        """Search a segment for some queries; return the excluded documents with a score."""
-        dropped, (lists, of_queries) = list[Hits](), segment
-        for query in range(start, min(start + SLICE_QUERIES, queries)):
+    for lists, of_queries in segments:
+        places = (cut.id_order[first : first + lists.documents] + MIDDLE).astype(np.uint64)
+        for query in range(queries):
             sums = _sums(lists, of_queries, query, score)
             excluded = np.atleast_1d(cut.excluded[query]) - first
             excluded = excluded[(excluded >= 0) & (excluded < lists.documents)]
             if len(excluded):
                 rows = excluded[sums[excluded] > 0].astype(np.int32)
-                dropped.append((np.full_like(rows, query), rows + np.int32(first), sums[rows].astype(np.float32)))
+                left_out.append((np.full_like(rows, query), rows + np.int32(first), sums[rows].astype(np.float32)))
                 sums[excluded] = 0
             best[query] = _best_of(sums, places, first, cut.k, best[query])
-        return dropped
-
-    for segment in segments:
-        places = (cut.id_order[first : first + segment[0].documents] + MIDDLE).astype(np.uint64)
-        for dropped in map_ahead(search_slice, range(0, queries, SLICE_QUERIES), threads):
-            left_out += dropped
-        first += segment[0].documents
+        first += lists.documents
     numbers, rows, scores = (np.concatenate(columns) for columns in zip(*left_out, strict=True))
     return _hits_of(best), (numbers, rows, scores)
 

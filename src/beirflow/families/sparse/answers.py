@@ -32,7 +32,7 @@ def open_answers(request: SearchRequest) -> Opened:
     def answer(queries: Sequence[str]) -> Hits:
         """Weigh the queries and search exactly."""
         weights = quantized(encode(queries), settings.quantize)
-        hits, _ = search_segments(weights, segments, Cut(request.top_k, order, nothing_excluded(queries)), request.threads)
+        hits, _ = search_segments(weights, segments, Cut(request.top_k, order, nothing_excluded(queries)))
         return rank_hits([hits], request.doc_ids, request.top_k, settings.ties)[:3]
 
     on_cpu = isinstance(weigher, Weigher) and not weigher.loaded

@@ -91,7 +91,6 @@ class SparseFamily(Family):
             },
             params={"settings": own()},
             env="encode",
-            threads=2,
         ),
     )
 

@@ -30,7 +30,7 @@ class Weights(NamedTuple):
     expansion: ExpansionRecord | None
 
 
-def search_segments(queries: Rows, segments: Iterable[Segment], cut: Cut, threads: int = 1) -> tuple[Hits, Hits]:
+def search_segments(queries: Rows, segments: Iterable[Segment], cut: Cut) -> tuple[Hits, Hits]:
     """Find the best documents of each query, among those that have one of its terms, by the weights of both.
 
     Returns hits and excluded documents, as :func:`~beirflow.families.postings.search.search_lists` does.
@@ -43,12 +43,12 @@ def search_segments(queries: Rows, segments: Iterable[Segment], cut: Cut, thread
         weights = queries.weights.astype(np.float64)
         return Lists(segment.documents, segment.rows, segment.weights), QueryLists(spans, weights, queries.starts)
 
-    return search_lists(map(lists_of, segments), len(queries.counts), cut, np.multiply, threads)
+    return search_lists(map(lists_of, segments), len(queries.counts), cut, np.multiply)
 
 
 @step(Candidates, stage="search", ancestors=None, same=("system",))
 def search_weights(
-    queries: Queries, documents: Documents, weights: Weights, settings: SparseSettings, retrieval: Retrieval, threads: int = 1
+    queries: Queries, documents: Documents, weights: Weights, settings: SparseSettings, retrieval: Retrieval
 ) -> Made:
     """Find the top k of one chunk for every query, among the documents that have one of its terms.
 
@@ -62,6 +62,6 @@ def search_weights(
     of_queries = read_queries(query_weights.path, settings.quantize)
     check_rows(str(query_weights.path), len(of_queries.counts), len(ids.queries), "weigh")
     segments = read_ahead(read_segments(chunk_weights.path, settings.quantize))
-    hits, dropped = search_segments(of_queries, segments, ids.cut(retrieval.top_k, settings.ties), threads)
+    hits, dropped = search_segments(of_queries, segments, ids.cut(retrieval.top_k, settings.ties))
     sources = sources_of([query_weights, chunk_weights, *([expansion] if expansion else [])])
     return Made(hits, made={}, **ids.dropped(dropped), sources=sources, top_k=retrieval.top_k, ties=settings.ties)

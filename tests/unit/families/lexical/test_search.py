@@ -41,7 +41,6 @@ def searched(
     k: int = 1000,
     chunk: int = 1000,
     own: list[str] | None = None,
-    threads: int = 1,
 ) -> tuple[list[list[tuple[str, float]]], int]:
     """For each query the ids and scores of its hits, as chunk by chunk and merged; and how many self matches were dropped."""
     ids = pa.array([doc_id for doc_id, *_ in corpus])
@@ -59,7 +58,7 @@ def searched(
         places = {doc_id: row for row, doc_id in enumerate(in_chunk.to_pylist())}
         excluded = np.array([places.get(doc_id, -1) for doc_id in own or [None] * len(queries)])
         cut = Cut(k, byte_order(in_chunk, system.ties), excluded)
-        (query, row, score), dropped = search_postings(analyzed, fields, postings, cut, threads)
+        (query, row, score), dropped = search_postings(analyzed, fields, postings, cut)
         assert (query.dtype, row.dtype, score.dtype) == (np.int32, np.int32, np.float32)
         parts.append((query, row + i * chunk, score))
         self_matches += len(dropped[0])
@@ -136,12 +135,12 @@ def test_any_search_finds_what_a_plain_one_finds(
 
 
 @pytest.mark.parametrize("system", [FLAT, MULTIFIELD])
-def test_chunks_order_slices_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, system: LexicalSettings) -> None:
+def test_chunks_order_and_samples_change_nothing(monkeypatch: pytest.MonkeyPatch, system: LexicalSettings) -> None:
     corpus = random_corpus(60, seed=1)
     queries = [" ".join(document[2].split()[:5]) for document in random_corpus(10, seed=2)]
     expected = plainly(corpus, queries, system, k=20)
     assert searched(corpus, queries, system, k=20)[0] == expected
     assert searched(corpus[::-1], queries, system, k=20, chunk=7)[0] == expected
-    for name, value in (("SLICE_QUERIES", 1), ("SAMPLED", 1), ("DEVIATIONS", -4.0)):
+    for name, value in (("SAMPLED", 1), ("DEVIATIONS", -4.0)):
         monkeypatch.setattr(lists_search, name, value)
-        assert searched(corpus, queries, system, k=20, chunk=25, threads=3)[0] == expected
+        assert searched(corpus, queries, system, k=20, chunk=25)[0] == expected

@@ -12,7 +12,7 @@ HIGH = 2.0**24  # the first integer whose successor float32 does not have
 def scores(lists: Lists, spans: list[tuple[int, int]], factors: list[float], k: int = 10) -> dict[int, float]:
     query = QueryLists(np.array(spans, np.int64).reshape(-1, 2), np.array(factors), np.array([0, len(spans)]))
     cut = Cut(k, np.arange(lists.documents), np.array([-1]))
-    (numbers, rows, found), left_out = search_lists([(lists, query)], 1, cut, None)
+    (numbers, rows, found), left_out = search_lists([(lists, query)], 1, cut, np.multiply)
     assert not numbers.any()
     assert len(left_out[0]) == 0
     return dict(zip(rows.tolist(), found.tolist(), strict=True))

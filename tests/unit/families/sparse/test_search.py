@@ -1,4 +1,4 @@
-"""The search of weights is exact: brute force over every document agrees, ties included, whatever the segments and threads."""
+"""The search of weights is exact: brute force over every document agrees, ties included, whatever the segments."""
 
 from collections.abc import Sequence
 from unittest.mock import patch
@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beirflow.families.postings import search as lists_search
 from beirflow.families.sparse import files
 from beirflow.families.sparse.files import Rows, segments_of
 from beirflow.families.sparse.search import search_segments
@@ -50,11 +49,10 @@ def searched(
     excluded: Sequence[Sequence[int]],
     ties: Ties,
     size: int,
-    threads: int = 1,
 ) -> Found:
     cut = Cut(k, byte_order(pa.array(ids), ties), np.array(excluded))
     with patch.object(files, "SEGMENT_DOCUMENTS", size):
-        (query, row, score), _ = search_segments(queries, segments_of([documents]), cut, threads)
+        (query, row, score), _ = search_segments(queries, segments_of([documents]), cut)
     found: Found = [[] for _ in queries.counts]
     for number, place, value in zip(query.tolist(), row.tolist(), score.tolist(), strict=True):
         found[number].append((ids[place], value))
@@ -77,13 +75,12 @@ def test_brute_force_agrees(seed: int, documents: int, k: int, size: int, ties: 
     assert searched(queries, texts, ids, k, excluded, ties, size) == plainly(queries, texts, ids, k, excluded, ties)
 
 
-def test_segments_slices_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_segments_change_nothing() -> None:
     texts, queries = random_rows(0, 300, 30, [1, 2, 3], 0.3), random_rows(1, 80, 30, [1, 2], 0.3)
     asked = queries, texts, [f"{number:03}" for number in range(300)], 10, [[-1]] * 80
     expected = plainly(*asked, "descending")
-    for size, threads, slices in ((300, 1, 32), (17, 3, 32), (17, 2, 1)):
-        monkeypatch.setattr(lists_search, "SLICE_QUERIES", slices)
-        assert searched(*asked, "descending", size, threads) == expected
+    for size in (300, 17):
+        assert searched(*asked, "descending", size) == expected
 
 
 def test_excluded_documents_are_counted_where_they_have_a_term(monkeypatch: pytest.MonkeyPatch) -> None:
