@@ -2,8 +2,8 @@
 
 A posting list holds the documents that have a term, each with a value. A query has a list and a factor for each of its terms.
 Scores are added in float64 in the order of the query's lists, and the sum is rounded to float32 once. So a score depends on the
-query, the document and their terms alone, not on other queries and documents. A search is one thread: Python selects the lists and
-ranks the hits, so a second thread would wait for the interpreter; chunks are searched by jobs side by side.
+query, the document and their terms alone, not on other queries and documents. A search is one thread: Python selects the lists
+and ranks the hits, so a second thread would wait for the interpreter. Several jobs search several chunks at a time.
 
 A hit's rank is one uint64, ascending from the best. Its inverse holds above the bits of the score, which ascend with a positive
 float32, and below the document's position in the order of ties. So one sort ranks hits and cuts them at k.
