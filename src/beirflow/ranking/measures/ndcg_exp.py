@@ -4,6 +4,7 @@ import numpy as np
 
 from beirflow.ranking.judged_ranking import Ranking
 from beirflow.ranking.measures.registry import measure, ratio
+from beirflow.ranking.measures.weights import discounts
 
 
 @measure("NDCG_exp")
@@ -14,5 +15,5 @@ def ndcg_exp(ranking: Ranking, k: int) -> np.ndarray:
 
 def _dcg(grades: np.ndarray) -> np.ndarray:
     """Return the discounted cumulative gain, of shape (q,); negative grades count as 0."""
-    gains = np.exp2(np.maximum(grades, 0)) - 1
-    return (gains / np.log2(np.arange(2, grades.shape[1] + 2))).sum(axis=1)
+    gains = np.ldexp(1.0, np.maximum(grades, 0)) - 1
+    return (gains / discounts(grades.shape[1])).sum(axis=1)

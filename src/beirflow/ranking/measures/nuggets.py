@@ -14,6 +14,7 @@ import numpy as np
 from beirflow.data.sources.forms import NUGGETS
 from beirflow.ranking.judged_ranking import Ranking, once
 from beirflow.ranking.measures.registry import Needs, measure
+from beirflow.ranking.measures.weights import discounts
 
 ALPHA = 0.5
 
@@ -60,7 +61,7 @@ def _dcg(supports: np.ndarray) -> np.ndarray:
     """Return the discounted gain of the first 1, 2, … documents; ``supports`` is bool of shape (documents, nuggets)."""
     before = np.cumsum(supports, axis=0) - supports
     gains = (supports * (1 - ALPHA) ** before).sum(axis=1)
-    return np.cumsum(gains / np.log2(np.arange(2, len(gains) + 2)))
+    return np.cumsum(gains / discounts(len(gains)))
 
 
 def _ideal(supports: np.ndarray, depth: int) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 
 from beirflow.ranking.judged_ranking import Ranking
 from beirflow.ranking.measures.registry import measure
+from beirflow.ranking.measures.weights import powers
 
 PERSISTENCE = 0.8
 
@@ -15,4 +16,4 @@ PERSISTENCE = 0.8
 @measure("RBP")
 def rbp(ranking: Ranking, k: int) -> np.ndarray:
     """Rank-biased precision of the first k documents, for a reader who goes on with probability 0.8."""
-    return (1 - PERSISTENCE) * (ranking.is_relevant[:, :k] * PERSISTENCE ** np.arange(k)).sum(axis=1)
+    return (1 - PERSISTENCE) * (ranking.is_relevant[:, :k] * powers(PERSISTENCE, k)).sum(axis=1)

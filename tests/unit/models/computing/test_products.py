@@ -20,6 +20,7 @@ from beirflow.models.computing.loading import with_fast_products
 from beirflow.models.computing.text_model import TextModel
 from beirflow.models.encoders.encoder import TransformersEncoder
 from beirflow.models.settings import EncoderSettings
+from beirflow.run.hardware import FLAGS, of_processor
 from loaded_scorers import loaded
 from processors import AMD, INTEL, processor_of
 from tiny_answers import save_tiny_monot5, save_tiny_qwen3
@@ -89,6 +90,7 @@ def test_results_are_those_of_torch_within_rounding_and_the_record_names_the_lib
     np.testing.assert_allclose(found, expected, atol=2e-5, rtol=2e-5)
 
 
+@pytest.mark.skipif("avx512bw" not in of_processor(FLAGS), reason="this processor packs no layers in bfloat16")
 def test_layers_in_bfloat16_are_packed_and_the_record_names_the_library(tiny_bert: Path) -> None:
     with processor_of(INTEL) as products:
         usual, expected = encoded(tiny_bert, "mean", precision="bfloat16")

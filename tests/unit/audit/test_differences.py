@@ -1,0 +1,34 @@
+"""Tables are compared value by value; of numbers in double the last bits depend on the processor."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from beirflow.audit.differences import Difference, difference
+
+HERE: dict[str, Any] = {"id": ["a", "b", "c"], "double": [0.128, float("nan"), None], "single": np.float32([0.1, 2, 3])}
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({}, ""),
+        ({"double": [np.nextafter(0.128, 0), float("nan"), None]}, ""),
+        ({"double": [0.128 * (1 + 1e-12), float("nan"), None]}, "other values"),
+        ({"double": [0.128, 0.0, None]}, "other values"),
+        ({"double": [0.128, float("nan"), float("nan")]}, "other values"),
+        ({"single": np.nextafter(HERE["single"], np.float32(0))}, "other values"),
+        ({"id": ["a", "b", "d"]}, "other values"),
+        ({"single": np.float64([0.1, 2, 3])}, "other values"),
+        ({"id": ["a", "b"], "double": [0.128, 0.0], "single": np.float32([0.1, 2])}, "other values"),
+    ],
+)
+def test_only_last_bits_of_doubles_may_differ(changed: dict[str, Any], problem: str, tmp_path: Path) -> None:
+    here, made = tmp_path / "here.parquet", tmp_path / "made.parquet"
+    pq.write_table(pa.table(HERE | changed), here)
+    pq.write_table(pa.table(HERE), made, compression="none")
+    assert difference("scores.parquet", here, made) == Difference(problem)
