@@ -136,12 +136,21 @@ def _is_near(one: str, other: str) -> bool:
 
 def _other_record(found: Mapping[str, Any], expected: Mapping[str, Any]) -> Difference:
     both = [{**record, "inputs": _of_results(record)} for record in (found, expected)]
-    keys = [key for key in {**found, **expected} if key not in OF_THE_JOB and both[0].get(key) != both[1].get(key)]
+    keys = [key for key in {**found, **expected} if key not in OF_THE_JOB and not _is_same(both[0].get(key), both[1].get(key))]
     if not keys:
         return Difference()
     first = next((key for key in keys if key in found and key in expected), keys[0])
     words = f"{', '.join(keys)}: {first} is {short(found.get(first))}, expected {short(expected.get(first))}"
     return Difference(f"other {words}", of_form=not any(key in found and key in expected for key in keys))
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Test whether values of two records are equal but for the last bits of numbers in double."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_is_same(value, other[key]) for key, value in one.items())
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=LAST_BITS)
+    return bool(one == other)
 
 
 def _of_results(record: Mapping[str, Any]) -> dict[str, str]:
