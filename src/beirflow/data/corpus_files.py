@@ -23,8 +23,10 @@ OWN_CANDIDATES = "own_candidates"
 Where it ranks others, ``queries.parquet`` has them."""
 
 EXCLUDED_PAIRS = "excluded_pairs"
-RELEVANT_PAIRS = "relevant_pairs"
 """Count of ``corpus.json``: documents that the judged queries exclude from their rankings; not there where they exclude none."""
+
+RELEVANT_PAIRS = "relevant_pairs"
+"""Count that a catalogue expects: judgements above 0."""
 
 EXCLUDED_ROWS = "excluded_rows"
 """Column of ``queries.parquet``: of each query, the rows in ``documents.parquet`` of the documents that it excludes, ascending.

@@ -92,8 +92,8 @@ def normalise(counts: np.ndarray, inverse: np.ndarray) -> np.ndarray:
 def scores(denominators: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return the scores ``w - w / denominator`` of n postings in float32, as float64 of shape (n,).
 
-    A score that rounds to 0 is raised to :data:`MATCH`.
+    It computes in the memory of ``denominators``. A score that rounds to 0 is raised to :data:`MATCH`.
     """
-    values = np.divide(weights, denominators)
+    values = np.divide(weights, denominators, out=denominators)
     np.subtract(weights, values, out=values)
     return np.maximum(values, MATCH, dtype=np.float64)

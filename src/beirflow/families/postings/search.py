@@ -24,7 +24,10 @@ HALF = np.uint64(32)  # bits of each half of a rank
 MIDDLE = 1 << 31  # added to positions in the order of ties, which may be negative
 
 Score = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""Returns the scores of n postings, float64 and above 0, from the values and the factors of their lists, all of shape (n,)."""
+"""Returns the scores of n postings, float64 and above 0, from the values and the factors of their lists, all of shape (n,).
+
+Both are copies, in whose memory it may compute, since fresh memory takes longer than the arithmetic.
+"""
 
 
 class Lists(NamedTuple):

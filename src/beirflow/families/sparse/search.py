@@ -43,7 +43,12 @@ def search_segments(queries: Rows, segments: Iterable[Segment], cut: Cut) -> tup
         weights = queries.weights.astype(np.float64)
         return Lists(segment.documents, segment.rows, segment.weights), QueryLists(spans, weights, queries.starts)
 
-    return search_lists(map(lists_of, segments), len(queries.counts), cut, np.multiply)
+    return search_lists(map(lists_of, segments), len(queries.counts), cut, _products)
+
+
+def _products(values: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """Return the products of n weights of documents and queries, float64 of shape (n,), in the memory of ``factors``."""
+    return np.multiply(values, factors, out=factors)
 
 
 @step(Candidates, stage="search", ancestors=None, same=("system",))
