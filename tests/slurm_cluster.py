@@ -246,6 +246,11 @@ class Cluster:
         (found,) = self._described(job)
         return found
 
+    def completed(self, job: str) -> dict[str, str]:
+        """Describe a job or array task once SLURM says that it has completed, which the job itself may have said before."""
+        wait_for(lambda: self.describe(job)["JobState"] == "COMPLETED", f"the end of {job}")
+        return self.describe(job)
+
     def _described(self, *job: str) -> list[dict[str, str]]:
         lines = self.call("scontrol", "--oneliner", "show", "job", *job).splitlines()
         return [dict(re.findall(r"(\w+)=(\S*)", line)) for line in lines if line.startswith("JobId=")]
