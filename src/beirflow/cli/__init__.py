@@ -4,7 +4,8 @@ A module has ``HELP``, one line; ``add_arguments(parser)``, which ends the help 
 ``main(options)``, which returns the exit status. With ``PASSES_ON = True`` it gets ``options.words``, those before the first
 option that its parser does not know and those behind ``--``, ``options.rest``, what is between, and ``options.typed``, all.
 
-Exit status: 0, done; 1, a failed verdict, a failed run; 2, input that cannot be used, found before anything was written.
+Exit status: 0, done; 1, a failed verdict, a run that failed or was interrupted; 2, input that cannot be used, found before
+anything was written; 130, an interrupt of another command.
 """
 
 import argparse

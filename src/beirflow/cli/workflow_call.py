@@ -19,6 +19,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from beirflow import WORKFLOW
+from beirflow.cli import FAILED
 from beirflow.core.errors import ConfigError
 from beirflow.core.extensions import with_extensions
 
@@ -236,6 +237,8 @@ def _run_snakemake(arguments: Sequence[str], typed: Sequence[str]) -> int:
         if isinstance(end.code, str):
             sys.stderr.write(f"{end.code}\n")
         return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except KeyboardInterrupt:  # while it plans; otherwise it ends itself, with the same status
+        return FAILED
     return 0
 
 

@@ -1,9 +1,11 @@
 """Signals of a run and of its jobs: which end with it, and where a Ctrl-C counts wherever it falls, once.
 
 **Interrupts.** Python raises KeyboardInterrupt in whatever the main thread runs at that moment. In a finalizer or the callback
-of a weak reference it cannot reach the caller: Python prints "Exception ignored in" and goes on, and so does the run. Ctrl-C in
-a terminal reaches all processes of a run. An interrupt of Snakemake alone, as by ``docker stop`` or ``kill -INT``, does not
-reach its jobs, and Snakemake waits for them: it is passed on.
+of a weak reference it cannot reach the caller: Python prints "Exception ignored in" and goes on, and so does the run. In a task
+of an event loop it becomes the result of the task, too: when Snakemake runs the loop again, it is raised a second time, where
+nothing expects an interrupt. In a callback of the loop it is raised once. Ctrl-C in a terminal reaches all processes of a run. An
+interrupt of Snakemake alone, as by ``docker stop`` or ``kill -INT``, does not reach its jobs, and Snakemake waits for them: it is
+passed on.
 
 **Lifetime.** If Snakemake alone is killed, a job would continue to write while the next run, perhaps with another
 configuration, makes the same files. Instead, the kernel ends the job at the same moment, so that no file has two writers. This
@@ -13,6 +15,8 @@ the two are the same. An executor whose threads end before their jobs must not u
 the worker is the parent.
 """
 
+import asyncio
+import atexit
 import ctypes
 import math
 import os
@@ -47,11 +51,36 @@ def repeat_swallowed_interrupts() -> None:
         if not issubclass(unraisable.exc_type, KeyboardInterrupt):
             others(unraisable)
             return
-        # What is raised here would be ignored too. A timer takes no lock that the interrupted code may hold; a new thread would.
-        signal.signal(signal.SIGALRM, signal.default_int_handler)
-        signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
+        _interrupt_soon()  # what is raised here would be ignored too
 
     sys.unraisablehook = repeat
+
+
+def _interrupt_soon() -> None:
+    """Raise KeyboardInterrupt in the main thread after ``AGAIN_SECONDS``, or earlier in a callback of its event loop."""
+    raised = False
+
+    def interrupt() -> None:
+        """Raise KeyboardInterrupt, once."""
+        nonlocal raised
+        if not raised:
+            raised = True
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            raise KeyboardInterrupt
+
+    if loop := _running_loop():
+        loop.call_soon_threadsafe(interrupt)
+    # A loop that stops first does not call it. A timer takes no lock that the interrupted code may hold; a new thread would.
+    signal.signal(signal.SIGALRM, lambda *_: None if _running_loop() else interrupt())
+    signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS, AGAIN_SECONDS)
+    atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)  # Python ends without handlers, and the timer would kill it
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 LISTENERS: list[tuple[int, Callable[[], None]]] = []
@@ -102,7 +131,9 @@ def interrupt_once(notice: Callable[[], None] = lambda: None) -> None:
         """Raise KeyboardInterrupt, once."""
         signal.signal(signal.SIGINT, lambda *_: None)
         notice()
-        raise KeyboardInterrupt
+        if not _running_loop():
+            raise KeyboardInterrupt
+        _interrupt_soon()
 
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, interrupt)

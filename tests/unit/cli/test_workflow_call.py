@@ -236,14 +236,15 @@ def test_what_a_shell_reads_again_from_the_printed_command_is_what_snakemake_got
 def test_the_exit_status_of_snakemake_is_that_of_the_command(
     monkeypatch: pytest.MonkeyPatch, snakemakes: list[list[str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for code, status in ((0, 0), (None, 0), (1, 1), (130, 130), ("words", 1)):
+    ends = [(SystemExit(code), status) for code, status in ((0, 0), (None, 0), (1, 1), (130, 130), ("words", 1))]
+    for how, status in (*ends, (KeyboardInterrupt(), 1)):
 
-        def end(code: object = code) -> None:
-            raise SystemExit(code)
+        def end(how: BaseException = how) -> None:
+            raise how
 
         monkeypatch.setattr(snakemake.cli, "main", end)
         assert cli.main(["run", "my.yaml"]) == status
-    assert capsys.readouterr().err.endswith("words\n")
+    assert "\nwords\n" in capsys.readouterr().err
 
 
 def test_every_command_has_a_line_and_an_example(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,6 @@
 """An interrupt is not lost where Python ignores exceptions, and counts once; a job ends with the process that started it."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -78,6 +79,74 @@ def test_a_second_interrupt_does_not_interrupt_the_orderly_end() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in the background of a shell
     interrupt_once()
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+@pytest.fixture
+def runner(heeded: None) -> Iterator[asyncio.Runner]:
+    """An event loop that runs again and again, as Snakemake's, in a main thread that one SIGINT interrupts."""
+    limit, (seconds, _) = signal.getsignal(signal.SIGALRM), signal.setitimer(signal.ITIMER_REAL, 0)  # of pytest-timeout
+    interrupt_once()
+    with asyncio.Runner() as runner:
+        yield runner
+    signal.signal(signal.SIGALRM, limit)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+async def interrupted_among_others(done: list[str], seconds: float) -> None:
+    """A task that waits for others, of which one is interrupted."""
+
+    async def interrupted() -> None:
+        signal.raise_signal(signal.SIGINT)
+        done.append("interrupted")
+        await asyncio.sleep(seconds)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(interrupted())
+    done.append("group")
+
+
+@pytest.mark.parametrize("seconds", [0.2, 20])
+def test_an_interrupt_within_a_task_is_raised_once(runner: asyncio.Runner, seconds: float) -> None:
+    done: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(interrupted_among_others(done, seconds))
+    assert done == ["interrupted"]
+    runner.run(asyncio.sleep(0.4))
+    assert done == ["interrupted", *(["group"] if seconds < 1 else [])]  # what waited goes on
+
+
+def test_an_interrupt_as_the_loop_stops_is_raised_behind_it(runner: asyncio.Runner) -> None:
+    async def ends() -> None:
+        if task := asyncio.current_task():
+            task.add_done_callback(lambda _: signal.raise_signal(signal.SIGINT))
+
+    runner.run(ends())
+    with pytest.raises(KeyboardInterrupt):
+        threading.Semaphore(0).acquire(timeout=20)
+    runner.run(asyncio.sleep(0.2))
+
+
+ENDS = """
+import asyncio, signal, time, weakref
+from beirflow.run.interrupts import interrupt_once
+
+async def ends():
+    asyncio.current_task().add_done_callback(lambda _: signal.raise_signal(signal.SIGINT))
+
+class Slow:
+    def __del__(self, sleep=time.sleep):
+        sleep(0.3)
+
+slow = Slow()
+signal.signal(signal.SIGINT, signal.default_int_handler)
+interrupt_once()
+asyncio.Runner().run(ends())
+"""
+
+
+def test_an_interrupt_in_the_last_moment_leaves_the_end_of_a_process_as_it_is() -> None:
+    ended = subprocess.run([sys.executable, "-c", ENDS], env=ENVIRONMENT, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 @pytest.mark.usefixtures("heeded")
