@@ -15,7 +15,6 @@ the two are the same. An executor whose threads end before their jobs must not u
 the worker is the parent.
 """
 
-import asyncio
 import atexit
 import ctypes
 import math
@@ -27,7 +26,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    import asyncio
 
 ONCE_SECONDS = 5.0  # in which a further signal to stop is the same stop, from the terminal and from Snakemake
 AGAIN_SECONDS = 0.05  # after which a callback that swallowed an interrupt has returned
@@ -76,11 +78,12 @@ def _interrupt_soon() -> None:
     atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)  # Python ends without handlers, and the timer would kill it
 
 
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
+def _running_loop() -> "asyncio.AbstractEventLoop | None":
+    if module := sys.modules.get("asyncio"):  # which a job does without
+        with suppress(RuntimeError):
+            loop: asyncio.AbstractEventLoop = module.get_running_loop()
+            return loop
+    return None
 
 
 LISTENERS: list[tuple[int, Callable[[], None]]] = []
