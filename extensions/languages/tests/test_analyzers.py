@@ -36,6 +36,7 @@ def test_texts_are_analyzed_in_the_language_of_their_dataset_unless_an_analyzer_
             "bm25.analyzer: found 'lucene-japanese'; that of the language of miracl.ja; .*Kuromoji.; none is here",
         ),
         ({"datasets": ["beir-pl.scifact"]}, "the language of beir-pl.scifact; .*Stempel.* State another analyzer"),
+        ({"datasets": "hakari"}, "NanoDBPedia and 12 others; there is none. Leave such datasets out, or state another analyzer"),
         ({"analyzer": "lucene-thai"}, "mine.analyzer: found 'lucene-thai'.*dictionary of Java; none is here"),
         ({"analyzer": "lucene-finish"}, "found 'lucene-finish'; allowed are lucene-english, .*lucene-yoruba.*'lucene-finnish'"),
     ],

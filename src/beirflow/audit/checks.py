@@ -1,7 +1,7 @@
 """The result of one check of an audit."""
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -63,12 +63,6 @@ UNREADABLE = (
     pa.ArrowException,
 )
 """Exceptions from reading a file with unexpected content, or one that exhausts memory or threads."""
-
-
-def some(names: Sequence[str], most: int = 5) -> str:
-    """Name the first of several files or the like, and how many others there are."""
-    others = len(names) - most
-    return ", ".join(names[:most]) + (f" and {others} other{'s' if others > 1 else ''}" if others > 0 else "")
 
 
 def unique(results: Iterable[Result]) -> tuple[Result, ...]:

@@ -4,9 +4,10 @@ from collections import Counter, defaultdict
 from pathlib import PurePosixPath
 
 from beirflow.audit.chain import Chain
-from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, WARNING, Check, some
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, WARNING, Check
 from beirflow.audit.folder.reading import is_whole
 from beirflow.core import kinds, layout
+from beirflow.core.errors import some
 from beirflow.core.kinds import PATTERNS, TRACES, exported_run, is_derived
 from beirflow.core.layout import ARCHIVE, LOG, MANIFEST, RUN
 from beirflow.core.writing import PARTIAL

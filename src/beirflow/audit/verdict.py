@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from beirflow.audit.chain import EARLIER
-from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, some, unique
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, WARNING, Check, unique
 from beirflow.audit.replay.replay import SOURCES
+from beirflow.core.errors import some
 
 LONGEST = 600  # maximum characters of a finding, or of its repair, on the terminal
 SHOWN = 6  # maximum number of unchecked items on the terminal

@@ -1,6 +1,6 @@
-"""Exceptions for users: the value found, the value expected, the place, and the remedy."""
+"""Exceptions for users, and words of their messages: the value found, the value expected, the place, and the remedy."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 
@@ -34,6 +34,12 @@ class LockError(BeirflowError):
 
 class ModelError(BeirflowError):
     """A model cannot be loaded, or does not compute what it should."""
+
+
+def some(names: Sequence[str], most: int = 5) -> str:
+    """Name the first of several files or the like, and how many others there are."""
+    others = len(names) - most
+    return ", ".join(names[:most]) + (f" and {others} other{'s' if others > 1 else ''}" if others > 0 else "")
 
 
 def cause_of(error: BaseException) -> str:

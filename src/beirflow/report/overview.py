@@ -6,14 +6,13 @@ from pathlib import Path, PurePath
 
 from beirflow.config.experiment import Experiment
 from beirflow.config.trial import TRIAL
+from beirflow.core.errors import some
 from beirflow.core.extensions import command_targets, extensions
 from beirflow.core.kinds import PATTERNS
 from beirflow.core.layout import REPORT, SUMMARY
 from beirflow.core.patterns import Pattern
 from beirflow.data.catalogue.schema import nearest
 from beirflow.report.registry import functions
-
-SHOWN = 5  # maximum number of names of systems or datasets in the text
 
 WORDS = {Pattern(word): entry for extension in extensions() for word, entry in extension.targets.items()}
 """By word of an extension, which may have names of known things in braces, the file that it makes and its description."""
@@ -57,8 +56,7 @@ def next_step(targets: Collection[str], results: Path, configured: str) -> str:
 
 
 def _named(names: Sequence[str], kind: str) -> str:
-    more = f" and {len(names) - SHOWN} others" if len(names) > SHOWN else ""
-    return f"{len(names)} {kind}{'s' * (len(names) != 1)} ({', '.join(names[:SHOWN])}{more})"
+    return f"{len(names)} {kind}{'s' * (len(names) != 1)} ({some(names)})"
 
 
 def is_made(target: str, results: str, experiment: Experiment) -> bool:

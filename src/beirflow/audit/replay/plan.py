@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from beirflow.audit.chain import Chain
-from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, WARNING, Check, some, unique
+from beirflow.audit.checks import FAILED, NOT_CHECKED, PASSED, SHOWN, WARNING, Check, unique
 from beirflow.audit.configured import Configured
 from beirflow.core import layout
+from beirflow.core.errors import some
 from beirflow.core.kinds import is_derived, is_one_of
 from beirflow.core.layout import MANIFEST, SUMMARY
 from beirflow.run.provenance import code_state

@@ -3,8 +3,9 @@
 from collections.abc import Collection, Iterator
 
 from beirflow.audit.chain import Chain
-from beirflow.audit.checks import NOT_CHECKED, SHOWN, Check, some
+from beirflow.audit.checks import NOT_CHECKED, SHOWN, Check
 from beirflow.core import kinds, layout
+from beirflow.core.errors import some
 from beirflow.core.extensions import extensions
 
 READING = "derived files match the results"  # name of the checks of derived files

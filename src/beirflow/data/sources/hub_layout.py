@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from beirflow.core.errors import DataError
+from beirflow.core.errors import DataError, some
 from beirflow.data.sources.forms import CORPUS, FURTHER, INSTRUCTION, QREL_DIFF, QRELS, QUERIES, ROLES, TOP_RANKED
 from beirflow.data.sources.hub_patterns import has_wildcards, matching
 
@@ -239,8 +239,7 @@ def _with(subset: str | None, config: str) -> list[str]:
 
 
 def _listed(names: Iterable[str]) -> str:
-    ordered = sorted(names)
-    return ", ".join(ordered[:30]) + (f" and {len(ordered) - 30} others" if len(ordered) > 30 else "") or "nothing"
+    return some(sorted(names), 30) or "nothing"
 
 
 def _configs(names: list[str]) -> dict[str, Splits]:

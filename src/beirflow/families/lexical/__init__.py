@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import Interval
 
+from beirflow.core.errors import some
 from beirflow.core.keys import HIDDEN, As, Expected, Name, Share, Ties
 from beirflow.core.layout import EXPANSION, POSTINGS, STATISTICS, STATISTICS_RECORD
 from beirflow.data.catalogue.catalogue import load_catalogue
@@ -25,6 +26,9 @@ from beirflow.families.stage import DOCUMENTS, Stage, Task, analyzer_code, code_
 from beirflow.families.system import Setting, System
 
 FIELDS = (["contents"], ["title", "text"], ["text"], ["title"])  # that can be searched
+
+OF_LANGUAGE = "there is none. Leave such datasets out, or state another analyzer in a system of your own"
+"""What to do about a language without an analyzer."""
 
 WORD_BYTES = 1.3  # bytes of postings for each word; 1.2 on NFCorpus and SciFact
 
@@ -162,13 +166,13 @@ class LexicalFamily(Family):
 
     def problems_on(self, settings: LexicalSettings, datasets: Iterable[str]) -> list[Setting]:
         """Return the missing analyzers of the languages of datasets."""
-        missing: dict[str, list[str]] = {}
+        by_analyzer: dict[str, list[str]] = {}
         for dataset in datasets:
-            if _problem_with(analyzer := settings.analyzers.get(dataset, ENGLISH)):
-                missing.setdefault(analyzer, []).append(dataset)
+            by_analyzer.setdefault(settings.analyzers.get(dataset, ENGLISH), []).append(dataset)
         return [
-            Setting("analyzer", analyzer, f"that of the language of {', '.join(of)}; {_problem_with(analyzer)}")
-            for analyzer, of in missing.items()
+            Setting("analyzer", analyzer, f"that of the language of {some(of, 3)}; {problem}")
+            for analyzer, of in by_analyzer.items()
+            if (problem := _problem_with(analyzer, OF_LANGUAGE))
         ]
 
     def learns(self, settings: LexicalSettings) -> bool:
@@ -205,15 +209,15 @@ def _analyzers() -> dict[str, str]:
     return {name: analyzer for name, analyzer in every.items() if analyzer != ENGLISH}
 
 
-def _problem_with(analyzer: str) -> str | None:
-    """Return why there is no analyzer of a name, and what to do; None if there is one."""
+def _problem_with(analyzer: str, unknown: str | None = None) -> str | None:
+    """Return why there is no analyzer of a name, and what to do: of one that nobody has, ``unknown``; None if there is one."""
     known = analyses()
     if analyzer in known:
         return known[analyzer].problem or None
     allowed = [name for name, analysis in known.items() if not analysis.problem]
     if allowed == [ENGLISH]:
         return f"only {ENGLISH} is here; {ELSEWHERE}"
-    return f"allowed are {', '.join(allowed)}{nearest(analyzer, allowed)}"
+    return unknown or f"allowed are {', '.join(allowed)}{nearest(analyzer, allowed)}"
 
 
 FAMILY = LexicalFamily()

@@ -14,7 +14,7 @@ import transformers
 from safetensors.torch import load_file
 from transformers.utils import logging as transformers_logging
 
-from beirflow.core.errors import ModelError
+from beirflow.core.errors import ModelError, some
 from beirflow.models.computing.folder_tokenizer import LOCAL as LOCAL
 from beirflow.models.native_class import NAMES
 from beirflow.models.refused_code import refuse_code, refuse_old_transformers
@@ -153,8 +153,3 @@ def check_weights(
     for names, but, says, problem in (lacks, has):
         if wrong := sorted(name for name in names if not re.search(but, name)):
             raise ModelError(f"{path} has {says} {some(wrong)}; {problem}")
-
-
-def some(names: list[str]) -> str:
-    """Return the first of many names in words."""
-    return ", ".join(names[:5]) + (" and others" if len(names) > 5 else "")

@@ -10,13 +10,13 @@ import torch
 from tokenizers.normalizers import Lowercase
 from tokenizers.normalizers import Sequence as Normalizers
 
-from beirflow.core.errors import ModelError
+from beirflow.core.errors import ModelError, some
 from beirflow.data.document_text import Kind
 from beirflow.models.card import Step
 from beirflow.models.card_modules import GIVE_VECTORS, LATE, MODEL_CONFIG, RUN_THE_LIBRARY, TOKENIZER_CONFIG, family_of_class
 from beirflow.models.computing.chat_template import PLAIN, Frame, chat_frames, is_plain
 from beirflow.models.computing.folder_tokenizer import assumed_tokens, tokenizer_of
-from beirflow.models.computing.loading import LOCAL, load_model, loading_from, some
+from beirflow.models.computing.loading import LOCAL, load_model, loading_from
 from beirflow.models.computing.model_limits import UNLIMITED, check_length, known_tokens, readable_tokens, refuse_token_types
 from beirflow.models.computing.padding_check import PROBE_TEXT, Compute, check_padding
 from beirflow.models.computing.token_reader import TokenReader
