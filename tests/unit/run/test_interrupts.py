@@ -115,7 +115,9 @@ def test_an_interrupt_within_a_task_is_raised_once(runner: asyncio.Runner, secon
     assert done == ["interrupted", *(["group"] if seconds < 1 else [])]  # what waited goes on
 
 
-def test_an_interrupt_as_the_loop_stops_is_raised_behind_it(runner: asyncio.Runner) -> None:
+def test_an_interrupt_as_the_loop_stops_is_raised_behind_it(runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interrupts, "AGAIN_SECONDS", 1.0)
+
     async def ends() -> None:
         if task := asyncio.current_task():
             task.add_done_callback(lambda _: signal.raise_signal(signal.SIGINT))
@@ -127,19 +129,20 @@ def test_an_interrupt_as_the_loop_stops_is_raised_behind_it(runner: asyncio.Runn
 
 
 ENDS = """
-import asyncio, signal, time, weakref
-from beirflow.run.interrupts import interrupt_once
+import asyncio, signal, time
+from beirflow.run import interrupts
 
 async def ends():
     asyncio.current_task().add_done_callback(lambda _: signal.raise_signal(signal.SIGINT))
 
 class Slow:
     def __del__(self, sleep=time.sleep):
-        sleep(0.3)
+        sleep(1.5)
 
 slow = Slow()
 signal.signal(signal.SIGINT, signal.default_int_handler)
-interrupt_once()
+interrupts.AGAIN_SECONDS = 1.0
+interrupts.interrupt_once()
 asyncio.Runner().run(ends())
 """
 
