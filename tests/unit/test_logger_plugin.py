@@ -146,6 +146,7 @@ def test_a_run_goes_on_where_its_lines_cannot_be_written(capsys: pytest.CaptureF
     for run in (closed, full):
         run.terminal.plan(Overall({}))
         run.log(**next(record for record in RECORDS if record.get("event") == "job_info"))
+        run.terminal.close()
     assert "No space left on device" in capsys.readouterr().err
 
 
